@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
-use super::reading::{Defect, message};
+use super::reading::{Defect, message, with_remedy};
 
 /// The names by which errors refer to a forge and to its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +45,11 @@ impl<T: Transport> Client<T> {
         let (host, detail) = (self.endpoint.host.clone(), message(response));
         match response.status {
             401 => ForgeError::Unauthenticated { host, login: self.endpoint.login.clone(), detail },
-            403 | 404 => ForgeError::Forbidden { host, operation, detail },
+            403 | 404 => ForgeError::Forbidden { host, operation, detail: with_remedy(detail) },
             500..=599 => ForgeError::Unavailable { host, detail },
-            400..=499 => ForgeError::Refused { host, operation, status: response.status, detail },
+            status @ 400..=499 => {
+                ForgeError::Refused { host, operation, status, detail: with_remedy(detail) }
+            }
             status => ForgeError::Malformed { host, operation, detail: format!("status {status}") },
         }
     }

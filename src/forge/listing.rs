@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// A server with our line in each of 100 pages of 8 MiB filled the memory.
+    /// A server with our line on 100 pages of 8 MiB filled the memory.
     #[test]
     fn a_listing_keeps_a_bounded_sum() {
         let (mut listing, mut found) = (Listing::all(), Vec::new());

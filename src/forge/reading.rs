@@ -58,9 +58,15 @@ pub(super) fn commit(value: &Value, pointer: &str) -> Option<CommitId> {
 pub(super) fn page_url(value: &Value, pointer: &str) -> Result<String, Defect> {
     let address = text(value, pointer).filter(|address| address.len() <= MAX_URL);
     let url = address.and_then(|address| Url::parse(address).ok());
-    let is_page = |url: &Url| matches!(url.scheme(), "http" | "https") && url.username().is_empty();
+    let is_page = |url: &Url| {
+        matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
+    };
+    let mut url = url.filter(is_page).ok_or(Defect("no address of the pull request's page"))?;
+    // No page needs them, and a server could put a token there.
+    url.set_query(None);
+    url.set_fragment(None);
     // The parsed form has no unprintable characters.
-    url.filter(is_page).map(String::from).ok_or(Defect("no address of the pull request's page"))
+    Ok(url.into())
 }
 
 /// Returns the forge's message about a failure, on one line of bounded length.
@@ -78,6 +84,19 @@ pub(super) fn one_line(text: &str) -> String {
     let cut: String = words.chars().take(MAX_MESSAGE).collect();
     let mark = if cut.len() < words.len() { "…" } else { "" };
     format!("{}{mark}", printable(&cut))
+}
+
+/// Words by which forges say that a repository is archived.
+const ARCHIVED: [&str; 4] =
+    ["repository was archived", "repository is archived", "archived repository", "archived project"];
+
+/// Adds to a forge's message what can be done, if that is known.
+pub(super) fn with_remedy(message: String) -> String {
+    let lower = message.to_ascii_lowercase();
+    if ARCHIVED.iter().any(|words| lower.contains(words)) {
+        return format!("{message}: unarchive the repository, or suspend the automation");
+    }
+    message
 }
 
 /// Collects the texts of a failure, in all the forms that forges have for them.
@@ -130,6 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn an_archived_repository_has_a_remedy() {
+        for (said, has_remedy) in [
+            ("Repository was archived so is read-only.", true),
+            ("This repository is archived", true),
+            ("archive/fleet: no", false),
+        ] {
+            let told = with_remedy(said.to_owned());
+            assert!(told.starts_with(said) && (told != said) == has_remedy, "{told}");
+        }
+    }
+
+    #[test]
     fn messages_are_bounded() {
         let mut body = json!("deep");
         for _ in 0..100 {
@@ -142,12 +173,23 @@ mod tests {
         assert!(message(&long).chars().count() <= MAX_MESSAGE + 1);
     }
 
+    /// The query of an address could hold a token.
     #[test]
     fn an_address_is_one_of_a_web_page() {
         let read = |text: &str| page_url(&json!({ "url": text }), "/url").ok();
         assert_eq!(read("https://forge.example/a/b/1").as_deref(), Some("https://forge.example/a/b/1"));
-        for bad in ["", "javascript:alert(1)", "https://user@forge.example/", "/a", &"https://a/".repeat(300)]
+        for with_more in ["https://forge.example/a/b/1?private_token=x", "https://forge.example/a/b/1#token"]
         {
+            assert_eq!(read(with_more).as_deref(), Some("https://forge.example/a/b/1"));
+        }
+        for bad in [
+            "",
+            "javascript:alert(1)",
+            "https://user@forge.example/",
+            "https://:x@forge.example/",
+            "/a",
+            &"https://a/".repeat(300),
+        ] {
             assert_eq!(read(bad), None, "{bad}");
         }
     }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use super::secret::Secret;
+use serde_json::Value;
 
 /// The replacement of a secret.
 const DOTS: &str = "••••";
@@ -49,6 +50,23 @@ impl Redactor {
             let index = self.forms.partition_point(|known| known.expose().len() >= form.len());
             self.forms.insert(index, Secret::new(form));
         }
+    }
+
+    /// Redacts every text within a JSON value, except the names of members.
+    pub fn redact_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if self.may_be_in(text) => *text = self.redact(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_json(value)),
+            Value::Object(members) => members.values_mut().for_each(|value| self.redact_json(value)),
+            _ => {}
+        }
+    }
+
+    /// Returns false if a text has no form of a secret.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        let form = |form: &Secret| str::from_utf8(form.expose()).is_ok_and(|form| text.contains(form));
+        self.forms.last().is_some_and(|shortest| shortest.expose().len() <= text.len())
+            && self.forms.iter().any(form)
     }
 
     /// Returns the text with dots in place of every secret.
@@ -132,6 +150,17 @@ mod tests {
     fn the_longest_secret_is_redacted_first() {
         assert_eq!(redact(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
         assert_eq!(redact(&["••", "hunter"], "hunter ••"), "•••• ••••");
+    }
+
+    #[test]
+    fn every_text_of_a_document_is_redacted() {
+        let mut redactor = Redactor::default();
+        redactor.add_secret(b"hunter2");
+        let mut value: Value =
+            serde_json::from_str(r#"{"a":[{"b":"x \u0068unter2"},"hunter",7],"hunter2":"aHVudGVyMg=="}"#)
+                .unwrap();
+        redactor.redact_json(&mut value);
+        assert_eq!(value.to_string(), r#"{"a":[{"b":"x ••••"},"hunter",7],"hunter2":"••••"}"#);
     }
 
     #[test]

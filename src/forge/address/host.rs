@@ -50,6 +50,12 @@ pub(super) fn known_host(url: &RemoteUrl, server: &Server) -> Option<KnownHost> 
     }
 }
 
+/// Returns true for the host of the API of a GitHub that GitHub runs.
+pub(in crate::forge) fn is_public_github(host: &str) -> bool {
+    host == "api.github.com"
+        || host.strip_prefix("api.").is_some_and(|host| one_label(host, ".ghe.com").is_some())
+}
+
 /// Returns the label before a suffix of a host, if it is a single one.
 pub(super) fn one_label<'h>(host: &'h str, suffix: &str) -> Option<&'h str> {
     host.strip_suffix(suffix).filter(|label| !label.is_empty() && !label.contains('.'))

@@ -17,6 +17,7 @@ mod tests;
 use tagboat_api::settings::GitRepositorySettings;
 use url::Url;
 
+pub(super) use self::host::is_public_github;
 use self::host::{ApiOrigin, api_origin, known_host, usual_port};
 use self::repository::repository;
 pub use self::segments::PathDefect;

@@ -16,6 +16,7 @@ use super::repository::GithubRepository;
 use crate::forge::error::ForgeError;
 use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use crate::forge::http::{Call, refusal};
+use crate::forge::reading::{commit, flag, one_line, text};
 use crate::git::{ChangedFile, CommitId, CommitSigner, ForgeCommit, SignerError, UnsignedCommit};
 
 /// The maximum size in bytes of a file within a tree; others are uploaded.
@@ -53,7 +54,7 @@ enum SigningFailure {
     #[error(
         "{host} made the tree {theirs} of our files, and not {ours}: no file mode or name may be unusual"
     )]
-    OtherTree { host: String, ours: CommitId, theirs: String },
+    OtherTree { host: String, ours: CommitId, theirs: CommitId },
     /// The commit is not verified.
     #[error(
         "{host} did not sign the commit ({reason}): it signs for the token of a GitHub App or of GitHub Actions only; the \
@@ -103,14 +104,24 @@ impl<T: Transport> GithubSigner<T> {
         ForgeError::Malformed { host: self.host.clone(), operation, detail: detail.to_owned() }
     }
 
-    fn text(&self, value: &Value, operation: &'static str, name: &str) -> Result<String, ForgeError> {
-        let missing = || self.malformed(operation, &format!("a response without {name}"));
-        value.as_str().map(str::to_owned).ok_or_else(missing)
+    /// Returns the id in a response.
+    fn id(&self, made: &Value, operation: &'static str, name: &str) -> Result<CommitId, ForgeError> {
+        let defect = match text(made, "/sha") {
+            Some(_) => "a response with a malformed id".to_owned(),
+            None => format!("a response without {name}"),
+        };
+        commit(made, "/sha").ok_or_else(|| self.malformed(operation, &defect))
+    }
+
+    /// Returns a text of the verification of a commit.
+    fn verified(&self, made: &Value, pointer: &str, name: &str) -> Result<String, ForgeError> {
+        let missing = || self.malformed(COMMIT, &format!("a response without {name}"));
+        text(made, pointer).map(str::to_owned).ok_or_else(missing)
     }
 
     async fn sign_commit(&self, commit: &UnsignedCommit<'_>) -> Result<ForgeCommit, SigningFailure> {
         let tree = self.make_tree(commit).await?;
-        if tree != commit.tree.to_string() {
+        if tree != commit.tree {
             return Err(SigningFailure::OtherTree {
                 host: self.host.clone(),
                 ours: commit.tree,
@@ -119,46 +130,43 @@ impl<T: Transport> GithubSigner<T> {
         }
         let body = json!({
             "message": commit.message,
-            "tree": tree,
+            "tree": tree.to_string(),
             "parents": [commit.parent.to_string()],
         });
         let made = self.post(&["git", "commits"], body, COMMIT).await?;
-        let verification = &made["verification"];
-        if verification["verified"] != Value::Bool(true) {
-            let reason = verification["reason"].as_str().unwrap_or("no reason").chars().take(100).collect();
+        if !flag(&made, "/verification/verified") {
+            let reason = one_line(text(&made, "/verification/reason").unwrap_or("no reason"));
             let (host, owner) = (self.host.clone(), self.owner.clone());
             return Err(SigningFailure::NotVerified { host, reason, owner });
         }
-        let id = self.text(&made["sha"], COMMIT, "the id of the commit")?;
-        let id = id.parse().map_err(|_| self.malformed(COMMIT, "a response with a malformed id"))?;
         Ok(ForgeCommit {
-            id,
-            payload: self.text(&verification["payload"], COMMIT, "the signed text")?,
-            signature: self.text(&verification["signature"], COMMIT, "the signature")?,
+            id: self.id(&made, COMMIT, "the id of the commit")?,
+            payload: self.verified(&made, "/verification/payload", "the signed text")?,
+            signature: self.verified(&made, "/verification/signature", "the signature")?,
         })
     }
 
     /// Makes the tree of a commit at GitHub, and returns its id.
-    async fn make_tree(&self, commit: &UnsignedCommit<'_>) -> Result<String, SigningFailure> {
-        let mut base = commit.base_tree.to_string();
+    async fn make_tree(&self, commit: &UnsignedCommit<'_>) -> Result<CommitId, SigningFailure> {
+        let mut base = commit.base_tree;
         let (mut entries, mut size) = (Vec::new(), 0);
         for file in &commit.files {
             let entry = self.entry(file, (commit.read)(file)?).await?;
             let inline = entry["content"].as_str().map_or(0, str::len);
             if !entries.is_empty() && (size + inline > MAX_TREE || entries.len() == MAX_FILES) {
-                base = self.post_tree(&base, std::mem::take(&mut entries)).await?;
+                base = self.post_tree(base, std::mem::take(&mut entries)).await?;
                 size = 0;
             }
             size += inline;
             entries.push(entry);
         }
-        if entries.is_empty() { Ok(base) } else { Ok(self.post_tree(&base, entries).await?) }
+        if entries.is_empty() { Ok(base) } else { Ok(self.post_tree(base, entries).await?) }
     }
 
-    async fn post_tree(&self, base: &str, entries: Vec<Value>) -> Result<String, ForgeError> {
-        let body = json!({"base_tree": base, "tree": entries});
+    async fn post_tree(&self, base: CommitId, entries: Vec<Value>) -> Result<CommitId, ForgeError> {
+        let body = json!({"base_tree": base.to_string(), "tree": entries});
         let made = self.post(&["git", "trees"], body, TREE).await?;
-        self.text(&made["sha"], TREE, "the id of the tree")
+        self.id(&made, TREE, "the id of the tree")
     }
 
     /// Makes the entry of a file; a large one, or no text, is uploaded.
@@ -175,11 +183,10 @@ impl<T: Transport> GithubSigner<T> {
         };
         let body = json!({"content": STANDARD.encode(content), "encoding": "base64"});
         let made = self.post(&["git", "blobs"], body, BLOB).await?;
-        let sha = self.text(&made["sha"], BLOB, "the id of the file")?;
-        if sha != file.blob.to_string() {
+        if self.id(&made, BLOB, "the id of the file")? != file.blob {
             return Err(self.malformed(BLOB, "another id than that of the file"));
         }
-        entry["sha"] = sha.into();
+        entry["sha"] = file.blob.to_string().into();
         Ok(entry)
     }
 }

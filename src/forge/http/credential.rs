@@ -6,6 +6,7 @@ use reqwest::header::HeaderValue;
 use zeroize::Zeroizing;
 
 use crate::forge::kind::ForgeKind;
+use crate::net::http::add_header;
 use crate::secrets::{Fingerprint, Redactor, Secret};
 
 /// A login at the API of a forge.
@@ -42,8 +43,11 @@ impl ForgeCredential {
     }
 
     /// Returns a redactor of all that is sent.
-    pub(super) fn redactor(&self) -> Redactor {
+    pub(super) fn redactor(&self, kind: ForgeKind) -> Redactor {
         let mut redactor = Redactor::default();
+        if let Some(header) = self.header(kind) {
+            add_header(&mut redactor, header.as_bytes());
+        }
         let secrets = match self {
             Self::Token(token) | Self::Bearer(token) => vec![token.clone()],
             Self::Basic { user, password } => {
@@ -109,8 +113,16 @@ mod tests {
         let basic = ForgeCredential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
         let sent =
             String::from_utf8_lossy(basic.header(ForgeKind::Bitbucket).unwrap().as_bytes()).into_owned();
-        let redacted = basic.redactor().redact(&format!("robot hunter2 {sent}"));
+        let redacted = basic.redactor(ForgeKind::Bitbucket).redact(&format!("robot hunter2 {sent}"));
         assert_eq!(redacted, "robot •••• Basic ••••");
+        // Azure DevOps gets a token as a password; only the token itself was redacted.
+        for kind in [ForgeKind::AzureDevops, ForgeKind::Gitea, ForgeKind::Github] {
+            let token = ForgeCredential::Token(Secret::new("t0ken"));
+            let sent = String::from_utf8_lossy(token.header(kind).unwrap().as_bytes()).into_owned();
+            let (scheme, _) = sent.split_once(' ').unwrap();
+            let redacted = token.redactor(kind).redact(&format!("{sent} t0ken"));
+            assert_eq!(redacted, format!("{scheme} •••• ••••"), "{kind}");
+        }
         assert!(!format!("{basic:?}").contains("hunter2"));
     }
 }

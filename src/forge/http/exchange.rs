@@ -18,10 +18,10 @@ const MAX_BODY: usize = 8 * 1024 * 1024;
 /// The maximum size in bytes of any other response.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// The size of a response in bytes beyond which memory is reserved before the rest of it is read.
+/// The size of a response in bytes beyond which memory is reserved.
 const UNRESERVED: usize = 256 * 1024;
 
-/// The time in which such a response must be complete once memory is reserved for it.
+/// The time in which such a response must then be complete.
 const WITH_MEMORY: Duration = Duration::from_secs(20);
 
 /// The maximum number and size of the headers of a response that are kept.
@@ -64,6 +64,8 @@ pub(super) struct RawRequest<'r> {
     pub(super) url: Url,
     pub(super) request: &'r ApiRequest,
     pub(super) authorization: &'r HeaderValue,
+    /// A header that the forge needs.
+    pub(super) header: Option<(&'static str, &'static str)>,
     /// The value of `If-None-Match`.
     pub(super) etag: Option<&'r str>,
     /// The memory for a large response.
@@ -76,7 +78,7 @@ pub(super) struct RawRequest<'r> {
 ///
 /// If there is no whole response of bounded size.
 pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> Result<RawResponse, Failed> {
-    let RawRequest { url, request, authorization, etag, memory } = raw;
+    let RawRequest { url, request, authorization, header, etag, memory } = raw;
     let method = match request.method {
         Method::Get => reqwest::Method::GET,
         Method::Post => reqwest::Method::POST,
@@ -87,6 +89,9 @@ pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> R
     let mut builder = client.request(method, url).header(AUTHORIZATION, authorization.clone());
     for (name, value) in &request.headers {
         builder = builder.header(*name, value);
+    }
+    if let Some((name, value)) = header {
+        builder = builder.header(name, value);
     }
     if let Some(etag) = etag {
         builder = builder.header("if-none-match", etag);

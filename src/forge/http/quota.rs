@@ -49,6 +49,8 @@ pub(super) struct LimitedResponse<'r> {
     pub(super) headers: &'r [(String, String)],
     /// The server's message, if there is one.
     pub(super) message: &'r str,
+    /// The limit that the request counts for; empty for servers with one limit.
+    pub(super) resource: &'r str,
 }
 
 impl LimitedResponse<'_> {
@@ -78,7 +80,16 @@ impl LimitedResponse<'_> {
         let is_stated = self.header("retry-after").is_some() || self.number("remaining") == Some(0);
         let message = self.message.to_ascii_lowercase();
         let is_said = message.contains("rate limit") || message.contains("abuse detection");
-        self.status == 429 || is_refused && (is_stated || is_said)
+        let is_overloaded = self.status == 503 && self.header("retry-after").is_some();
+        self.status == 429 || is_overloaded || is_refused && (is_stated || is_said)
+    }
+
+    /// The name of the limit.
+    ///
+    /// Azure DevOps has the same header, with names of parts of the server, and one limit.
+    fn name(&self) -> &str {
+        let named = || self.header("x-ratelimit-resource").filter(|name| !name.is_empty());
+        if self.resource.is_empty() { "" } else { named().unwrap_or(self.resource) }
     }
 }
 
@@ -119,29 +130,41 @@ impl Quota {
         let latest = now + MAX_PAUSE;
         let reset = reset.map(|reset| reset.min(latest));
         if let (Some(resource), Some(reset)) = (response.resource(), reset) {
-            let name = response.header("x-ratelimit-resource").unwrap_or_default();
+            let name = response.name();
             if self.resources.len() < MAX_RESOURCES || self.resources.contains_key(name) {
                 self.resources.insert(name.to_owned(), Resource { reset, ..resource });
             }
         }
+        let left = self.paused_until.and_then(|until| Duration::try_from(until.duration_since(now)).ok());
+        let left = left.filter(|left| !left.is_zero());
+        let given = response.header("retry-after").and_then(|value| retry_after(value, now));
         if !response.is_limited() {
-            if response.status < 400 {
+            if response.status < 400 && left.is_none() {
                 self.untimed = 0;
+            }
+            // Azure DevOps answers, and asks for a pause.
+            if let Some(pause) = given.filter(|pause| !pause.is_zero()) {
+                self.pause_for(pause, now);
             }
             return None;
         }
-        let given = response.header("retry-after").and_then(|value| retry_after(value, now));
         let reset = reset.filter(|_| response.number("remaining") == Some(0));
         let reset = reset.and_then(|reset| Duration::try_from(reset.duration_since(now)).ok());
-        let pause = given.or(reset).unwrap_or_else(|| {
+        // Calls that were in flight are refused for the same reason as the first one.
+        let pause = given.or(reset).or(left).unwrap_or_else(|| {
             let pause = FIRST_PAUSE.saturating_mul(1 << self.untimed.min(10));
             self.untimed += 1;
             pause
         });
+        Some(self.pause_for(pause, now))
+    }
+
+    /// Pauses all requests, and returns the pause.
+    fn pause_for(&mut self, pause: Duration, now: Timestamp) -> Duration {
         let pause = pause.clamp(Duration::from_secs(1), MAX_PAUSE);
         let until = now + pause;
         self.paused_until = Some(self.paused_until.map_or(until, |other| other.max(until)));
-        Some(pause)
+        pause
     }
 
     /// Returns the lowest number of requests that are left, of all resources.
@@ -172,8 +195,17 @@ mod tests {
     }
 
     fn note(quota: &mut Quota, status: u16, list: &[(&str, &str)], message: &str) -> Option<u64> {
+        note_at(quota, now(), (status, list, message))
+    }
+
+    fn note_at(
+        quota: &mut Quota,
+        time: Timestamp,
+        (status, list, message): (u16, &[(&str, &str)], &str),
+    ) -> Option<u64> {
         let headers = headers(list);
-        quota.note(LimitedResponse { status, headers: &headers, message }, now()).map(|pause| pause.as_secs())
+        let response = LimitedResponse { status, headers: &headers, message, resource: "core" };
+        quota.note(response, time).map(|pause| pause.as_secs())
     }
 
     #[test]
@@ -190,6 +222,9 @@ mod tests {
             (429, vec![("retry-after", "Sat, 21 Nov 2026 10:01:10 GMT")], "", Some(70)),
             (429, vec![("retry-after", "99999999999999999999")], "", Some(3600)),
             (429, vec![("retry-after", "0")], "", Some(1)),
+            (503, vec![("retry-after", "20")], "", Some(20)),
+            (503, vec![], "", None),
+            (500, vec![("retry-after", "0")], "", None),
             (404, vec![("x-ratelimit-remaining", "0")], "", None),
         ] {
             let mut quota = Quota::default();
@@ -218,13 +253,59 @@ mod tests {
         }
     }
 
+    /// Azure DevOps delays answers and sends `Retry-After` with status 200, which was ignored.
+    #[test]
+    fn a_pause_is_obeyed_with_any_status() {
+        for status in [200, 201, 304, 404, 409, 500] {
+            let mut quota = Quota::default();
+            assert_eq!(note(&mut quota, status, &[("retry-after", "30")], ""), None, "{status}");
+            let pause = quota.pause(Cost::Essential, "", now());
+            assert_eq!(pause, Some(Duration::from_secs(30)), "{status}");
+        }
+    }
+
     #[test]
     fn a_limit_without_a_time_pauses_twice_as_long_each_time() {
-        let mut quota = Quota::default();
-        let pauses: Vec<_> = (0..7).filter_map(|_| note(&mut quota, 429, &[], "")).collect();
+        let (mut quota, mut time, mut pauses) = (Quota::default(), now(), Vec::new());
+        for _ in 0..7 {
+            let pause = note_at(&mut quota, time, (429, &[], "")).unwrap();
+            pauses.push(pause);
+            time += Duration::from_secs(pause);
+        }
         assert_eq!(pauses, [60, 120, 240, 480, 960, 1920, 3600]);
-        assert_eq!(note(&mut quota, 201, &[], ""), None);
-        assert_eq!(note(&mut quota, 429, &[], ""), Some(60));
+        assert_eq!(note_at(&mut quota, time, (201, &[], "")), None);
+        assert_eq!(note_at(&mut quota, time, (429, &[], "")), Some(60));
+    }
+
+    /// Four calls in flight made one limit last for eight minutes.
+    #[test]
+    fn calls_that_were_in_flight_double_no_pause() {
+        let mut quota = Quota::default();
+        let later = |seconds| now() + Duration::from_secs(seconds);
+        assert_eq!(note_at(&mut quota, now(), (429, &[], "")), Some(60));
+        assert_eq!(note_at(&mut quota, later(1), (429, &[], "")), Some(59));
+        // One that was answered before the limit says nothing about its end.
+        assert_eq!(note_at(&mut quota, later(2), (200, &[], "")), None);
+        assert_eq!(note_at(&mut quota, later(3), (403, &[], "secondary rate limit")), Some(57));
+        assert_eq!(note_at(&mut quota, later(60), (429, &[], "")), Some(120));
+    }
+
+    /// Azure DevOps names parts of the server in the header of GitHub's limits.
+    #[test]
+    fn a_server_with_one_limit_has_one_whatever_it_calls_it() {
+        let list = [
+            ("x-ratelimit-limit", "200"),
+            ("x-ratelimit-remaining", "1"),
+            ("x-ratelimit-reset", "600"),
+            ("x-ratelimit-resource", "core;build"),
+        ];
+        for (named, asked, is_paused) in [(true, "", true), (true, "core", false), (false, "core", true)] {
+            let mut quota = Quota::default();
+            let headers = headers(if named { &list } else { &list[..3] });
+            let response = LimitedResponse { status: 200, headers: &headers, message: "", resource: asked };
+            assert_eq!(quota.note(response, now()), None);
+            assert_eq!(quota.pause(Cost::Read, asked, now()).is_some(), is_paused, "{named} {asked}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::quota::{LimitedResponse, Quota};
+use crate::forge::address::is_public_github;
 use crate::forge::exchange::Cost;
 use crate::secrets::Fingerprint;
 use crate::tenancy::{FairCache, FairSemaphore, Permit, Rate, SlotLimits, TokenBucket};
@@ -89,6 +90,8 @@ struct State {
     writes: TokenBucket,
     creates: TokenBucket,
     quota: Quota,
+    /// The end of the time that is counted as rest.
+    rested_until: Option<Timestamp>,
 }
 
 /// The permission to have one call in flight, until it is dropped.
@@ -119,7 +122,8 @@ impl RateLimiters {
 
 impl RateLimiter {
     fn new(limits: ForgeRateLimits, host: &str) -> Self {
-        let is_public = PUBLIC.contains(&host) || host.ends_with(".visualstudio.com");
+        let is_public =
+            PUBLIC.contains(&host) || host.ends_with(".visualstudio.com") || is_public_github(host);
         let writes = limits.writes_per_minute.unwrap_or(if is_public { PUBLIC_WRITES } else { OTHER_WRITES });
         let total = limits.concurrency.max(1) as u64;
         Self {
@@ -175,6 +179,15 @@ impl RateLimiter {
         self.state.lock().quota.note(response, Timestamp::now())
     }
 
+    /// Returns the part of a time that no earlier call has counted as rest.
+    pub(super) fn count_rest(&self, from: Timestamp, rest: Duration) -> Duration {
+        let mut state = self.state.lock();
+        let until = from.checked_add(rest).unwrap_or(from);
+        let begin = state.rested_until.map_or(from, |counted| counted.max(from));
+        state.rested_until = Some(begin.max(until));
+        Duration::try_from(until.duration_since(begin)).unwrap_or_default()
+    }
+
     /// Returns the number of calls that are left by the last responses.
     pub(super) fn remaining(&self) -> Option<u64> {
         self.state.lock().quota.remaining()
@@ -223,6 +236,8 @@ mod tests {
         let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
         for (host, cost, window, limit) in [
             ("api.github.com", Cost::Write, minute, 60),
+            ("api.octo.ghe.com", Cost::Write, minute, 60),
+            ("ghe.com", Cost::Write, minute, 600),
             ("git.example", Cost::Write, minute, 600),
             ("api.github.com", Cost::Create, hour, 450),
         ] {
@@ -231,6 +246,19 @@ mod tests {
             assert!((limit * 9 / 10..=limit + 1).contains(&count), "{host} {cost:?}: {count}");
         }
         assert!(limiter("api.github.com").creates.is_some() && limiter("git.example").creates.is_none());
+    }
+
+    /// Each call that was refused during a pause counted the whole rest of it.
+    #[test]
+    fn a_pause_is_counted_once() {
+        let limiter = limiter("git.example");
+        let at = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
+        for (from, rest, counted) in
+            [(0, 60, 60), (1, 59, 0), (30, 60, 30), (10, 5, 0), (90, 10, 10), (200, 1, 1)]
+        {
+            let found = limiter.count_rest(at(from), Duration::from_secs(rest));
+            assert_eq!(found.as_secs(), counted, "{from} {rest}");
+        }
     }
 
     #[tokio::test]
@@ -248,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn a_pause_concerns_its_login_only() {
         let limiters = RateLimiters::new(ForgeRateLimits::default());
-        let limited = LimitedResponse { status: 429, headers: &[], message: "" };
+        let limited = LimitedResponse { status: 429, headers: &[], message: "", resource: "" };
         assert!(limiters.of(&key("a", "x"), "h").note(limited).is_some());
         assert!(limiters.of(&key("a", "x"), "h").admit(Cost::Read, "").await.is_err());
         for other in [key("a", "y"), key("b", "x")] {

@@ -3,6 +3,7 @@
 use super::transport::excerpt;
 use crate::forge::error::ForgeError;
 use crate::forge::exchange::ApiResponse;
+use crate::forge::reading::with_remedy;
 
 /// The parts of a call that its error names.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +25,18 @@ pub fn refusal(call: Call<'_>, response: &ApiResponse) -> ForgeError {
         403 | 404 => {
             let missing = missing_permission(response);
             let advice = match (response.status, missing) {
-                (_, Some(missing)) => format!(": the permission {missing} is missing"),
-                (404, None) => {
-                    ": the repository does not exist, or is not visible to these credentials".to_owned()
+                (404, missing) => {
+                    let or = missing.map(|missing| format!(", or the permission {missing} is missing"));
+                    let or = or.unwrap_or_default();
+                    format!(": the repository does not exist, or is not visible to these credentials{or}")
                 }
+                (_, Some(missing)) => format!(": the permission {missing} is missing"),
                 (_, None) => String::new(),
             };
-            ForgeError::Forbidden { host, operation, detail: format!("{said}{advice}") }
+            let detail = if advice.is_empty() { with_remedy(said) } else { format!("{said}{advice}") };
+            ForgeError::Forbidden { host, operation, detail }
         }
-        status => ForgeError::Refused { host, operation, status, detail: said },
+        status => ForgeError::Refused { host, operation, status, detail: with_remedy(said) },
     }
 }
 
@@ -56,8 +60,11 @@ fn missing_permission(response: &ApiResponse) -> Option<String> {
     let header = |name: &str| {
         response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     };
-    // GitHub names alternatives, separated by semicolons.
-    if let Some(accepted) = header("x-accepted-github-permissions").filter(|value| !value.trim().is_empty()) {
+    // GitHub names alternatives, separated by semicolons, in each response, also if another rule forbids the request.
+    let is_of_permissions = response.status == 404
+        || response.body["message"].as_str().is_some_and(|text| text.contains("Resource not accessible"));
+    let permissions = header("x-accepted-github-permissions").filter(|value| !value.trim().is_empty());
+    if let Some(accepted) = permissions.filter(|_| is_of_permissions) {
         return Some(excerpt(accepted));
     }
     let accepted = header("x-accepted-oauth-scopes").map(str::trim).filter(|value| !value.is_empty())?;
@@ -106,7 +113,22 @@ mod tests {
                 403,
                 vec![("x-accepted-oauth-scopes", "repo"), ("x-oauth-scopes", "repo, gist")],
                 json!({"message": "Repository was archived so is read-only."}),
-                "api.github.com refuses to sign the commit: Repository was archived so is read-only.",
+                "api.github.com refuses to sign the commit: Repository was archived so is read-only.: unarchive the repository, or \
+                 suspend the automation",
+            ),
+            // Each response to an App has the header; a protected branch is no missing permission.
+            (
+                403,
+                vec![permissions],
+                json!({"message": "Changes must be made through a pull request."}),
+                "api.github.com refuses to sign the commit: Changes must be made through a pull request.",
+            ),
+            (
+                404,
+                vec![permissions],
+                json!({"message": "Not Found"}),
+                "api.github.com refuses to sign the commit: Not Found: the repository does not exist, or is not \
+                 visible to these credentials, or the permission contents=write is missing",
             ),
             (
                 404,

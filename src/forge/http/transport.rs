@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderValue;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use url::Url;
 
@@ -31,6 +32,9 @@ const RETRIES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(
 
 /// The maximum length of a server's message in an error, in bytes.
 pub(super) const MAX_MESSAGE: usize = 500;
+
+/// The body in place of a page for signing in.
+const SIGN_IN: &str = r#"{"message": "it answers with a page to sign in"}"#;
 
 /// The resource of GitHub's GraphQL API.
 const GRAPHQL: &str = "graphql";
@@ -96,7 +100,7 @@ impl HttpTransport {
             ForgeKind::Github => "core",
             _ => "",
         };
-        let redactor = Arc::new(credential.redactor());
+        let redactor = Arc::new(credential.redactor(kind));
         let (guard, route) = (shared.guard(&route), Arc::new(route));
         Ok(Self {
             shared,
@@ -197,12 +201,14 @@ impl HttpTransport {
         limiter: &RateLimiter,
     ) -> Result<ApiResponse, ForgeError> {
         let metrics = &self.shared.options.metrics;
+        let rested = |from, rest| metrics.forge_rested(self.kind.name(), limiter.count_rest(from, rest));
         let limited = |retry_after| {
-            metrics.forge_rested(self.kind.name(), retry_after);
+            rested(Timestamp::now(), retry_after);
             ForgeError::RateLimited { host: self.host.clone(), retry_after }
         };
+        let begin = Timestamp::now();
         let admitted = limiter.admit(request.cost, self.resource).await.map_err(limited)?;
-        metrics.forge_rested(self.kind.name(), admitted.waited);
+        rested(begin, admitted.waited);
         let url = self.url_of(request)?;
         let cached = match request.method {
             Method::Get => self.shared.cache.get(&self.key, &url),
@@ -218,7 +224,8 @@ impl HttpTransport {
         metrics.forge_requested(self.kind.name(), request.operation, code);
         let raw = raw?;
         if let (304, Some(cached)) = (raw.status, &cached) {
-            limiter.note(LimitedResponse { status: 304, headers: &raw.headers, message: "" });
+            let resource = self.resource;
+            limiter.note(LimitedResponse { status: 304, headers: &raw.headers, message: "", resource });
             let (headers, body) = (cached.headers.clone(), Arc::clone(&cached.body));
             return self.parse(request, RawResponse { status: 200, headers, body, memory: None }).await;
         }
@@ -229,7 +236,9 @@ impl HttpTransport {
         // GraphQL states its limits in a response that is a success.
         let is_limited = body.is_some_and(|body| self.resource == GRAPHQL && is_limited_query(body));
         let limited_status = if is_limited { 429 } else { status };
-        let pause = limiter.note(LimitedResponse { status: limited_status, headers: &headers, message });
+        let resource = self.resource;
+        let noted = LimitedResponse { status: limited_status, headers: &headers, message, resource };
+        let pause = limiter.note(noted);
         if let Some(remaining) = limiter.remaining() {
             metrics.forge_remaining(&self.host, remaining);
         }
@@ -259,9 +268,16 @@ impl HttpTransport {
         let client = client.map_err(|error| self.unavailable(&error))?;
         for _ in 0..=MAX_REDIRECTS {
             let (authorization, memory) = (&self.authorization, self.memory());
-            let raw = RawRequest { url: url.clone(), request, authorization, etag, memory };
+            // Otherwise a login that is not accepted is sent to a page for signing in.
+            let header =
+                (self.kind == ForgeKind::AzureDevops).then_some(("X-TFS-FedAuthRedirect", "Suppress"));
+            let raw = RawRequest { url: url.clone(), request, authorization, header, etag, memory };
             let sent = net::on_behalf_of(namespace, exchange(&client, raw)).await;
             let response = sent.map_err(|failed| self.failed(request, failed))?;
+            if self.kind == ForgeKind::AzureDevops && is_sign_in(&response) {
+                let body = Arc::new(SIGN_IN.as_bytes().to_vec());
+                return Ok(RawResponse { status: 401, body, ..response });
+            }
             let is_redirect = match response.status {
                 301 | 307 | 308 => true,
                 302 | 303 => request.method == Method::Get,
@@ -273,7 +289,7 @@ impl HttpTransport {
             let target = response.header("location").and_then(|location| url.join(location).ok());
             let target = target.ok_or_else(|| self.malformed(request, "a redirect to nowhere".to_owned()))?;
             if target.origin() != self.base.origin() {
-                let host = printable(target.host_str().unwrap_or_default());
+                let host = excerpt(&self.redactor.redact(target.host_str().unwrap_or_default()));
                 let detail =
                     format!("a redirect to another server, {host}, which does not get the credentials");
                 return Err(self.malformed(request, detail));
@@ -286,7 +302,10 @@ impl HttpTransport {
     /// Parses a body of a bounded number of values.
     async fn parse(&self, request: &ApiRequest, raw: RawResponse) -> Result<ApiResponse, ForgeError> {
         let is_html = raw.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
-        let RawResponse { status, headers, body, mut memory } = raw;
+        let RawResponse { status, mut headers, body, mut memory } = raw;
+        for (_, value) in headers.iter_mut().filter(|(_, value)| self.redactor.may_be_in(value)) {
+            *value = self.redactor.redact(value);
+        }
         let (is_success, size) = (status < 300, body.len());
         if body.is_empty() {
             return Ok(ApiResponse { status, headers, body: Value::Null, memory });
@@ -294,30 +313,47 @@ impl HttpTransport {
         let (pool, namespace) = (&self.shared.options.capacity.pool, &self.key.namespace);
         let counted = Arc::clone(&body);
         let values = pool.run_sized(namespace, size, move || count_values(&counted)).await;
-        let most = if is_success { MAX_VALUES } else { MAX_REFUSAL_VALUES };
-        if values > most {
-            return Err(self.too_large(request, SizeLimit::Values(most)));
+        if !is_success && values > MAX_REFUSAL_VALUES {
+            return Ok(ApiResponse { status, headers, body: Value::Null, memory });
+        }
+        if values > MAX_VALUES {
+            return Err(self.too_large(request, SizeLimit::Values(MAX_VALUES)));
         }
         if memory.is_none() {
             let reserved = self.memory().for_values(size, values).await;
             memory = reserved.map_err(|failed| self.failed(request, failed))?;
         }
         let redactor = Arc::clone(&self.redactor);
-        let read = move || match is_success {
-            true => serde_json::from_slice::<Value>(&body),
-            false => serde_json::from_str(&redactor.redact(&String::from_utf8_lossy(&body))),
+        let read = move || {
+            let mut value = serde_json::from_slice::<Value>(&body)?;
+            // A server that quotes our login in a success says it as well.
+            redactor.redact_json(&mut value);
+            Ok(value)
         };
-        let parsed = pool.run_sized(namespace, size, read).await;
-        let body = parsed.map_err(|error| {
-            let kind = match (is_html, error.is_eof()) {
-                (true, _) => "a page of HTML instead of JSON: check tagboat.dev/forge-url",
-                (false, true) => "JSON that ends too early",
-                (false, false) => "a body that is no JSON",
-            };
-            self.malformed(request, kind.to_owned())
-        })?;
+        let parsed: Result<Value, serde_json::Error> = pool.run_sized(namespace, size, read).await;
+        let body = match parsed {
+            Ok(body) => body,
+            // The status counts, whatever a proxy in between writes.
+            Err(_) if !is_success => unreadable_refusal(status, is_html),
+            Err(error) => {
+                let kind = match (is_html, error.is_eof()) {
+                    (true, _) => "a page of HTML instead of JSON: check tagboat.dev/forge-url",
+                    (false, true) => "JSON that ends too early",
+                    (false, false) => "a body that is no JSON",
+                };
+                return Err(self.malformed(request, kind.to_owned()));
+            }
+        };
         Ok(ApiResponse { status, headers, body, memory })
     }
+}
+
+/// Returns the body in place of one that is no JSON.
+fn unreadable_refusal(status: u16, is_html: bool) -> Value {
+    if status == 404 && is_html {
+        return json!({"message": "a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong"});
+    }
+    Value::Null
 }
 
 impl Transport for HttpTransport {
@@ -325,6 +361,12 @@ impl Transport for HttpTransport {
         // Boxed: many calls may wait for their turn.
         Box::pin(self.send_with_retries(&request)).await
     }
+}
+
+/// Returns true for the answers of Azure DevOps to credentials that it does not accept.
+fn is_sign_in(response: &RawResponse) -> bool {
+    let leads_to_it = || response.header("location").is_some_and(|target| target.contains("/_signin"));
+    response.status == 203 || response.status == 302 && leads_to_it()
 }
 
 /// Returns a server's text in one line of bounded length.

@@ -10,3 +10,4 @@ mod gitlab;
 mod life;
 mod program;
 mod served;
+mod transport;

@@ -84,6 +84,25 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
             message(400, &format!("the token {TOKEN} is bad")),
             "refuses to make the tree of a commit: the token •••• is bad",
         ),
+        (
+            answer(201, &json!({"sha": "x".repeat(1 << 20)})),
+            "answers to make the tree of a commit with a response with a malformed id",
+        ),
+        (
+            Reply::body(401, "<html>").with("Content-Type", "text/html"),
+            "refuses the credentials of GitRepository default/fleet: status 401",
+        ),
+        (
+            Reply::body(404, "<html>").with("Content-Type", "text/html"),
+            "refuses to make the tree of a commit: a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong: the \
+             repository does not exist, or is not visible to these credentials",
+        ),
+        (
+            message(403, "Repository was archived so is read-only.")
+                .with("X-Accepted-GitHub-Permissions", "contents=write"),
+            "refuses to make the tree of a commit: Repository was archived so is read-only.: unarchive the repository, or \
+             suspend the automation",
+        ),
         (Reply::Gone, "cannot be reached: "),
     ];
     let fleet = fleet();
@@ -115,6 +134,15 @@ fn a_commit_that_is_not_ours_is_not_pushed() {
         (
             json!({"sha": "1".repeat(40), "verification": verification(false)}),
             "the forge did not sign the commit: 127.0.0.1 did not sign the commit (x): ".to_owned(),
+        ),
+        (
+            json!({"sha": "1".repeat(40), "verification": {
+                "verified": false, "reason": format!("{TOKEN}\n\u{202e}{}", "y".repeat(1 << 20)),
+            }}),
+            format!(
+                "the forge did not sign the commit: 127.0.0.1 did not sign the commit (•••• \\u{{202e}}{}…): ",
+                "y".repeat(300 - "•••• ?".chars().count()),
+            ),
         ),
         (
             json!({"sha": "xyz", "verification": verification(true)}),
