@@ -74,7 +74,7 @@ impl AnyForge {
                 Self::Bitbucket(Box::new(Bitbucket::new(rest, endpoint(), repository)))
             }
             ForgeKind::BitbucketDataCenter => {
-                let repository = DataCenterRepository { context: Vec::new(), project: parent, slug: name };
+                let repository = DataCenterRepository { project: parent, slug: name };
                 let client = BitbucketDataCenter::new(rest, endpoint(), repository);
                 Self::BitbucketDataCenter(Box::new(client))
             }

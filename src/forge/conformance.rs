@@ -210,8 +210,7 @@ fn bitbucket_data_center_is_asked_as_a_public_client_asks() {
         }
     };
     let echo = echo(answer);
-    let repository =
-        DataCenterRepository { context: Vec::new(), project: "OPS".to_owned(), slug: "fleet".to_owned() };
+    let repository = DataCenterRepository { project: "OPS".to_owned(), slug: "fleet".to_owned() };
     let forge = BitbucketDataCenter::new(&echo, endpoint(), repository);
     use_all(&forge, bitbucket_data_center::tests::HEAD, &[MergeTime::WhenReady]);
     let path = "projects/OPS/repos/fleet/pull-requests";

@@ -120,8 +120,7 @@ fn a_page_that_is_too_large_is_read_in_parts_at_each_forge() {
         json!({"values": entries, "isLastPage": next == TOTAL, "nextPageStart": next})
     };
     let server = Server { page, entry };
-    let repository =
-        DataCenterRepository { context: Vec::new(), project: "A".to_owned(), slug: "b".to_owned() };
+    let repository = DataCenterRepository { project: "A".to_owned(), slug: "b".to_owned() };
     check("bitbucket-data-center", &BitbucketDataCenter::new(&server, endpoint(), repository));
 
     let entry = |at: usize| {

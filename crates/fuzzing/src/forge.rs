@@ -65,8 +65,7 @@ pub fn forge(input: &[u8]) {
         use_one(&Gitlab::new(&lines(), endpoint(), GitlabProject { path: text("team/fleet") }), operation);
         let bitbucket = BitbucketRepository { workspace: text("team"), slug: text("fleet") };
         use_one(&Bitbucket::new(&lines(), endpoint(), bitbucket), operation);
-        let data_center =
-            DataCenterRepository { context: Vec::new(), project: text("OPS"), slug: text("fleet") };
+        let data_center = DataCenterRepository { project: text("OPS"), slug: text("fleet") };
         use_one(&BitbucketDataCenter::new(&lines(), endpoint(), data_center), operation);
         let azure =
             AzureRepository { organization: text("acme"), project: text("shop"), name: text("fleet") };

@@ -22,10 +22,12 @@ pub(super) fn repository(
         return azure_repository(&path, is_ssh, server);
     }
     let (path, context) = match kind {
-        ForgeKind::BitbucketDataCenter if !is_ssh => {
-            let at = path.iter().rposition(|segment| *segment == "scm")?;
-            (&path[at + 1..], path[..at].iter().map(|segment| (*segment).to_owned()).collect())
-        }
+        ForgeKind::BitbucketDataCenter if !is_ssh => match path.as_slice() {
+            [context @ .., "scm", _, _] => {
+                (&path[context.len() + 1..], context.iter().map(|&segment| segment.to_owned()).collect())
+            }
+            _ => return None,
+        },
         _ => {
             (below_context(&path, kind, given.filter(|given| given.is_on_git_server && !is_ssh)), Vec::new())
         }

@@ -114,6 +114,22 @@ fn other_hosts_have_the_api_on_the_git_server() {
             "bitbucket-data-center",
             "bitbucket-data-center https://git.example/a/bitbucket/rest/api/latest ~ann/fleet",
         ),
+        // A project or repository of this name was refused.
+        (
+            "https://git.example/scm/scm/fleet.git",
+            "bitbucket-data-center",
+            "bitbucket-data-center https://git.example/rest/api/latest scm/fleet",
+        ),
+        (
+            "https://git.example/code/scm/OPS/scm.git",
+            "bitbucket-data-center",
+            "bitbucket-data-center https://git.example/code/rest/api/latest OPS/scm",
+        ),
+        (
+            "https://git.example/scm/scm/scm/scm",
+            "bitbucket-data-center",
+            "bitbucket-data-center https://git.example/scm/rest/api/latest scm/scm",
+        ),
         (
             "ssh://git@git.example:7999/ACME/fleet.git",
             "bitbucket-data-center",

@@ -13,8 +13,6 @@ use crate::git::BranchName;
 /// A repository on Bitbucket Data Center.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataCenterRepository {
-    /// The segments of the path under which the server runs, mostly none.
-    pub context: Vec<String>,
     /// The key of the project, or `~` and the name of a user.
     pub project: String,
     /// The name in addresses.
@@ -22,26 +20,6 @@ pub struct DataCenterRepository {
 }
 
 impl DataCenterRepository {
-    /// Reads the path of a git URL, such as `/scm/PROJECT/REPO.git` below any context path.
-    ///
-    /// URLs of ssh have no `scm`, and no context path.
-    pub fn of_git_path(segments: &[&str]) -> Option<Self> {
-        let (rest, slug) = segments.split_last().map(|(last, rest)| (rest, *last))?;
-        let (rest, project) = rest.split_last().map(|(last, rest)| (rest, *last))?;
-        let context = match rest.split_last() {
-            None => rest,
-            Some((&"scm", context)) => context,
-            Some(_) => return None,
-        };
-        let slug = slug.strip_suffix(".git").unwrap_or(slug);
-        let is_named = |text: &&str| !text.is_empty();
-        [project, slug].iter().all(is_named).then(|| Self {
-            context: context.iter().map(|&segment| segment.to_owned()).collect(),
-            project: project.to_owned(),
-            slug: slug.to_owned(),
-        })
-    }
-
     pub(super) fn request(&self, method: Method, below: &[&str], operation: &'static str) -> ApiRequest {
         let mut segments = path(&["projects", &self.project, "repos", &self.slug]);
         segments.extend(below.iter().map(|&segment| segment.to_owned()));

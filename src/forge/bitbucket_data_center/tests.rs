@@ -20,8 +20,7 @@ pub(in crate::forge) fn document(number: u64, state: &str, version: u64) -> Valu
 }
 
 fn forge(script: &Script) -> BitbucketDataCenter<&Script> {
-    let repository =
-        DataCenterRepository { context: Vec::new(), project: "OPS".to_owned(), slug: "fleet".to_owned() };
+    let repository = DataCenterRepository { project: "OPS".to_owned(), slug: "fleet".to_owned() };
     BitbucketDataCenter::new(script, endpoint(), repository)
 }
 
@@ -36,24 +35,6 @@ fn new() -> NewPullRequest {
         reviewers: vec!["ann".to_owned(), "ghost".to_owned()],
         assignees: Vec::new(),
         completed_body: None,
-    }
-}
-
-#[test]
-fn paths_of_git_urls_are_read() {
-    let read = |path: &str| DataCenterRepository::of_git_path(&path.split('/').collect::<Vec<_>>());
-    for (path, context, project, slug) in [
-        ("scm/OPS/fleet.git", "", "OPS", "fleet"),
-        ("scm/~ann/fleet", "", "~ann", "fleet"),
-        ("code/bb/scm/OPS/fleet.git", "code/bb", "OPS", "fleet"),
-        ("OPS/fleet.git", "", "OPS", "fleet"),
-    ] {
-        let context = context.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        let wanted = DataCenterRepository { context, project: project.to_owned(), slug: slug.to_owned() };
-        assert_eq!(read(path), Some(wanted), "{path}");
-    }
-    for bad in ["", "fleet", "OPS/.git", "scm//fleet", "a/OPS/fleet"] {
-        assert_eq!(read(bad), None, "{bad}");
     }
 }
 

@@ -15,8 +15,8 @@ use crate::support::forges::wire::Wire;
 use crate::support::http_front::Front;
 
 fn forge(front: &Front) -> BitbucketDataCenter<Wire> {
-    let repository = DataCenterRepository::of_git_path(&["code", "scm", "OPS", "fleet.git"]).unwrap();
-    let base = front.url(&format!("/{}/rest/api/latest", repository.context.join("/")));
+    let repository = DataCenterRepository { project: "OPS".to_owned(), slug: "fleet".to_owned() };
+    let base = front.url("/code/rest/api/latest");
     BitbucketDataCenter::new(Wire::new(&base, AUTHORIZATION), Wire::endpoint(), repository)
 }
 
