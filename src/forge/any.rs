@@ -130,6 +130,10 @@ impl Forge for AnyForge {
         call!(self, find_many(heads, base))
     }
 
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        call!(self, get(number))
+    }
+
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
         call!(self, open(new))
     }

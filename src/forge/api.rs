@@ -70,6 +70,13 @@ pub trait Forge: Send + Sync {
         async { Ok(None) }
     }
 
+    /// Reads the pull request of a number, open or not.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses, also because there is none.
+    fn get(&self, number: u64) -> impl Future<Output = Result<PullRequest, ForgeError>> + Send;
+
     /// Opens a pull request, or finds the open one with the same branches.
     ///
     /// # Errors

@@ -207,6 +207,10 @@ impl<T: Transport> Forge for AzureDevops<T> {
         Ok(found)
     }
 
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        Ok(self.read(number, false).await?.0)
+    }
+
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
         const OPERATION: &str = "open a pull request";
         let response = self.client.send(self.repository.open(new)).await?;

@@ -240,6 +240,10 @@ impl<T: Transport> Forge for Bitbucket<T> {
         Ok(found)
     }
 
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        Ok(self.read(number, false).await?.0)
+    }
+
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
         const OPERATION: &str = "open a pull request";
         let query = [("state", "OPEN".to_owned()), ("q", branches_filter(&new.head, &new.base))];

@@ -179,6 +179,10 @@ impl<T: Transport> Forge for Gitlab<T> {
         Ok(found)
     }
 
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        self.read(number, false).await
+    }
+
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
         const OPERATION: &str = "open a merge request";
         let reviewers = self.users("reviewer", &new.reviewers).await?;

@@ -31,6 +31,7 @@ const PAGE: usize = 100;
 
 const LIST: &str = "list pull requests";
 const FIND: &str = "find a pull request";
+const READ: &str = "read a pull request";
 const OPEN: &str = "open a pull request";
 const EDIT: &str = "change a pull request";
 const CLOSE: &str = "close a pull request";
@@ -149,6 +150,18 @@ impl<T: Transport> Github<T> {
             .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
     }
 
+    async fn get_one(
+        &self,
+        path: &[&str],
+        (cost, operation): (Cost, &'static str),
+    ) -> Result<PullRequest, ForgeError> {
+        let response = self.send((Method::Get, cost), path, None, operation).await?;
+        match response.status {
+            200 => self.read_own(&response.body, operation),
+            _ => Err(self.refusal(operation, &response)),
+        }
+    }
+
     /// Refuses a change that follows from another state than the one at the forge.
     async fn verify(
         &self,
@@ -156,11 +169,7 @@ impl<T: Transport> Github<T> {
         path: &[&str],
         (cost, operation): (Cost, &'static str),
     ) -> Result<(), ForgeError> {
-        let response = self.send((Method::Get, cost), path, None, operation).await?;
-        if response.status != 200 {
-            return Err(self.refusal(operation, &response));
-        }
-        match self.read_own(&response.body, operation)?.admits(edit, known) {
+        match self.get_one(path, (cost, operation)).await?.admits(edit, known) {
             true => Ok(()),
             false => Err(ForgeError::changed_meanwhile(&self.host, operation)),
         }
@@ -205,6 +214,10 @@ impl<T: Transport> Forge for Github<T> {
 
     async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
         self.numbers_in_queue(base).await
+    }
+
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        self.get_one(&["pulls", &number.to_string()], (Cost::Read, READ)).await
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {

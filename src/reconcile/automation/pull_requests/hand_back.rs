@@ -109,6 +109,10 @@ mod tests {
             Ok(Vec::new())
         }
 
+        async fn get(&self, _: u64) -> Result<PullRequest, ForgeError> {
+            unreachable!("nothing is lost")
+        }
+
         async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
             unreachable!("nothing is opened")
         }

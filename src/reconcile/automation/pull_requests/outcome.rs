@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::delivery::PullRequestReason;
 use super::super::waiting::Closed;
-use crate::forge::ForgeError;
+use crate::forge::{ForgeError, PullRequest};
 use crate::git::{BranchName, CommitId};
 
 /// The outcome for the pull request of one branch.
@@ -124,6 +124,17 @@ impl PullRequestOutcome {
             is_opened: false,
             refused: Vec::new(),
             merge_refusal: None,
+        }
+    }
+
+    /// Makes the outcome of an open pull request that was left as it is.
+    pub(super) fn kept(open: &PullRequest) -> Self {
+        Self {
+            number: Some(open.number),
+            url: open.url.clone(),
+            title: open.title.clone(),
+            is_open: true,
+            ..Self::without(&open.head, &open.base, PullRequestVerb::Kept)
         }
     }
 

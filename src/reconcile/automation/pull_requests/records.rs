@@ -28,6 +28,10 @@ pub(super) struct Records {
     ended: BTreeMap<Branches, (u64, Instant)>,
     /// The pull requests that we closed, of branches that no policy renders: git deletes these.
     closed: BTreeMap<Branches, PullRequest>,
+    /// The pull requests that a report has as open and no listing, by number.
+    ///
+    /// There is none for one of which nothing is to be told.
+    lost: BTreeMap<u64, Option<PullRequest>>,
 }
 
 impl Records {
@@ -64,6 +68,21 @@ impl Records {
                 self.closed.iter().min_by_key(|(_, one)| one.number).map(|(branches, _)| branches.clone());
             self.closed.remove(&oldest.expect("it has more than none"));
         }
+    }
+
+    /// Records a pull request that a report has as open, unless its number is recorded.
+    pub(super) fn lose(&mut self, number: u64, lost: Option<PullRequest>) {
+        self.lost.entry(number).or_insert(lost);
+    }
+
+    /// Returns the record of a pull request that was open in a report.
+    pub(super) fn lost(&self, number: u64) -> Option<&Option<PullRequest>> {
+        self.lost.get(&number)
+    }
+
+    /// Forgets lost pull requests that are open in no report any more.
+    pub(super) fn retain_lost(&mut self, is_reported: impl Fn(u64) -> bool) {
+        self.lost.retain(|number, _| is_reported(*number));
     }
 
     /// Returns the pull request that we closed, of a branch that no policy renders.

@@ -17,7 +17,7 @@ use super::progress::PullRequestProgress;
 use super::records::Branches;
 use super::round::RoundOutcome;
 use super::snapshot::Snapshot;
-use crate::forge::ForgeError;
+use crate::forge::{ForgeError, PullRequest};
 use crate::git::BranchAction::{Failed, Left};
 use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 
@@ -191,6 +191,13 @@ impl Repository {
                 let known = before.iter().flat_map(|before| &before.outcomes);
                 let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
                 outcomes.extend(missing);
+            } else {
+                // Git has not looked at their branches yet. The next process must know that they were open.
+                let is_missing =
+                    |one: &&PullRequest| !outcomes.iter().any(|outcome| outcome.number == Some(one.number));
+                let open = self.snapshot.open_of(&order.base, &order.owner);
+                let missing: Vec<_> = open.filter(is_missing).map(PullRequestOutcome::kept).collect();
+                outcomes.extend(missing);
             }
             let outcomes = (outcomes, outcome.failure.clone());
             let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
@@ -332,7 +339,8 @@ impl Repository {
         let is_dealt_with = |(base, head): &Branches| {
             orders.values().any(|order| order.base == *base && has_finished(order, head))
         };
-        Arc::make_mut(&mut self.snapshot).retain(is_used, is_dealt_with);
+        let is_reported = |number| self.orders.values().any(|order| order.reported_open.contains(&number));
+        Arc::make_mut(&mut self.snapshot).retain(is_used, is_dealt_with, is_reported);
     }
 
     /// Returns true if the last round is older than a time, or there was none.
@@ -382,7 +390,7 @@ mod tests {
     use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
     use super::super::outcome::PullRequestVerb;
-    use super::super::round_tests::order;
+    use super::super::round_tests::{order, pull_request};
     use super::super::snapshot::tests::open;
     use super::*;
     use crate::forge::{
@@ -524,6 +532,23 @@ mod tests {
         let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
         repository.take(&repository.orders.clone(), &outcome, None);
         assert_eq!(repository.handled[&branch], tip("2"));
+    }
+
+    /// The condition left it out, and its closing had no event after a kill.
+    #[test]
+    fn an_open_pull_request_whose_branch_git_has_not_looked_at_is_listed() {
+        let mut repository = repository();
+        let order = order(&["a"]);
+        let memory = Memory { owners: [order.owner.clone()].into(), ..Memory::default() };
+        let of_others = PullRequest { number: 8, head: "b".parse().unwrap(), ..pull_request("b") };
+        let own = PullRequest { body: memory.to_string(), ..pull_request("old") };
+        for one in [own, of_others] {
+            Arc::make_mut(&mut repository.snapshot).put(one, Instant::now());
+        }
+        let name = order.automation.clone();
+        repository.orders.insert(name.clone(), Arc::new(order));
+        repository.take(&repository.orders.clone(), &RoundOutcome::default(), None);
+        assert_eq!(repository.progress[&name].condition().2, "1 open: #7");
     }
 
     /// They stayed in the text until the automation succeeded again.

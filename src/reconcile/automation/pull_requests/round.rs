@@ -168,6 +168,9 @@ impl<F: Forge> Round<'_, F> {
         for base in self.bases() {
             self.look_up(base, &mut work.snapshot).await?;
         }
+        for order in self.orders.values() {
+            work.snapshot.look_up_lost(self.forge, order).await?;
+        }
         Ok(())
     }
 

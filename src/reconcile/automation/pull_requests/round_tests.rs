@@ -43,6 +43,8 @@ struct Failing {
     /// True if the last listing was urgent.
     is_urgent: Mutex<Option<bool>>,
     searched: Mutex<Vec<String>>,
+    /// The numbers of the pull requests that were read.
+    read: Mutex<Vec<u64>>,
 }
 
 impl Forge for Failing {
@@ -71,6 +73,13 @@ impl Forge for Failing {
             return Err(error.clone());
         }
         Ok(Some(heads.iter().map(|head| (head.clone(), Vec::new())).collect()))
+    }
+
+    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        self.read.lock().push(number);
+        let (host, operation, detail) = (String::new(), "read a pull request", String::new());
+        let found = self.found.iter().find(|one| one.number == number).cloned();
+        found.ok_or(ForgeError::Forbidden { host, operation, detail })
     }
 
     async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -254,7 +263,7 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
     }
 }
 
-fn pull_request(head: &str) -> PullRequest {
+pub(super) fn pull_request(head: &str) -> PullRequest {
     PullRequest {
         number: 7,
         url: String::new(),
@@ -388,6 +397,37 @@ fn kept() -> (PullRequestOrder, [PullRequest; 2]) {
         PullRequest { body: memory.to_string(), ..pull_request("a") }
     });
     (order, pull_requests)
+}
+
+/// The events of closings were lost whose branches no policy renders.
+#[tokio::test]
+async fn pull_requests_that_ended_before_a_kill_are_reported_by_the_next_process() {
+    use PullRequestState::{Closed, Merged, Open};
+    let wanted = PullRequestOrder { reported_open: (6..=10).collect(), ..order(&["b"]) };
+    let of = |number, owner: &OwnerHash, state| {
+        let memory = Memory { owners: [owner.clone()].into(), ..Memory::default() };
+        PullRequest { number, state, body: memory.to_string(), ..pull_request("a") }
+    };
+    let other = OwnerHash::of(&ObjectName { namespace: "apps".to_owned(), name: "other".to_owned() }, None);
+    // There is no pull request 6 any more.
+    let found = vec![
+        of(7, &wanted.owner, Closed),
+        of(8, &wanted.owner, Merged),
+        of(9, &other, Closed),
+        of(10, &wanted.owner, Open),
+    ];
+    let (forge, mut snapshot) = (Failing { found, ..Failing::default() }, Snapshot::default());
+    for _ in 0..2 {
+        let done = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
+        assert_eq!(done.failure, None);
+        // Each is read once.
+        assert_eq!(*forge.read.lock(), [6, 7, 8, 9, 10]);
+        let outcomes = (done.all().cloned().collect(), None);
+        let progress = PullRequestProgress::after(None, outcomes, &wanted.reported_open, &snapshot);
+        let events: Vec<String> =
+            progress.events(Some(&wanted.reported_open)).into_iter().map(|event| event.key).collect();
+        assert_eq!(events, ["PullRequestClosed 7 ", "PullRequestMerged 8 "]);
+    }
 }
 
 /// The event of the closing was lost.

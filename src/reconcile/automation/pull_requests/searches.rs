@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use futures::future::join_all;
 
+use super::super::delivery::Memory;
+use super::order::PullRequestOrder;
 use super::records::{Branches, is_open};
 use super::snapshot::Snapshot;
 use crate::forge::{Forge, ForgeError, PullRequest};
@@ -103,6 +105,42 @@ impl Snapshot {
             if is_over {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// Looks up pull requests that have ended since an automation reported them as open.
+    ///
+    /// The process that closed them may have been killed before its report, and no policy may render their branches any more.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses every request.
+    pub(super) async fn look_up_lost(
+        &mut self,
+        forge: &impl Forge,
+        order: &PullRequestOrder,
+    ) -> Result<(), ForgeError> {
+        let is_known = |number: u64| {
+            self.is_open(number) || self.ended(number).is_some() || self.records.lost(number).is_some()
+        };
+        let lost: Vec<u64> =
+            order.reported_open.iter().copied().filter(|number| !is_known(*number)).collect();
+        for number in lost {
+            let found = match forge.get(number).await {
+                Err(error)
+                    if error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }) =>
+                {
+                    return Err(error);
+                }
+                // The repository may be another one by now.
+                Err(_) => None,
+                Ok(found) => Some(found),
+            };
+            let memory = found.as_ref().and_then(|found| Memory::of_body(&found.body));
+            let memory = memory.filter(|memory| memory.owners.contains(&order.owner));
+            let found = found.filter(|found| !is_open(found) && memory.is_some() && found.base == order.base);
+            self.records.lose(number, found);
         }
         Ok(())
     }

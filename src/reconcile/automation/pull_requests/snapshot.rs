@@ -133,9 +133,10 @@ impl Snapshot {
         self.open.values().chain(&self.seconds).any(|one| one.number == number)
     }
 
-    /// Returns the pull request of a number that is closed, if it was looked up.
+    /// Returns the pull request of a number that has ended, if it was looked up.
     pub(super) fn ended(&self, number: u64) -> Option<&PullRequest> {
-        self.past.values().flatten().find(|one| one.number == number)
+        let past = self.past.values().flatten().find(|one| one.number == number);
+        past.or_else(|| self.records.lost(number)?.as_ref())
     }
 
     /// Records the state of a pull request after a change.
@@ -147,6 +148,8 @@ impl Snapshot {
         }
         self.open.remove(&branches);
         self.records.end(branches.clone(), changed.number, now);
+        // The outcome of this action tells of it.
+        self.records.lose(changed.number, None);
         // Only if the earlier ones are known, this one makes the list complete.
         if let Some(past) = self.past.get_mut(&branches) {
             past.retain(|one| one.number != changed.number);
@@ -168,7 +171,9 @@ impl Snapshot {
         &mut self,
         is_used: impl Fn(&Branches) -> bool,
         is_dealt_with: impl Fn(&Branches) -> bool,
+        is_reported: impl Fn(u64) -> bool,
     ) {
+        self.records.retain_lost(is_reported);
         self.past.retain(|branches, _| is_used(branches));
         self.records.retain(is_used, is_dealt_with);
     }
@@ -259,6 +264,14 @@ impl Snapshot {
         };
         self.open.values().filter(is_own).map(|one| one.head.clone()).collect()
     }
+
+    /// Returns the open pull requests of an automation.
+    pub(super) fn open_of(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {
+        self.open.values().filter(move |one| {
+            one.base == *base
+                && Memory::of_body(&one.body).is_some_and(|memory| memory.owners.contains(owner))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -312,6 +325,10 @@ pub(super) mod tests {
             Ok(Vec::new())
         }
 
+        async fn get(&self, _: u64) -> Result<PullRequest, ForgeError> {
+            unreachable!("nothing is lost")
+        }
+
         async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
             unreachable!("a listing opens nothing")
         }
@@ -346,9 +363,9 @@ pub(super) mod tests {
         assert!(facts(&snapshot, None, &owner).is_finished);
         // A branch that is rendered again needs its whole past.
         assert!(facts(&snapshot, Some(&BTreeSet::new()), &owner).is_unknown);
-        snapshot.retain(|_| false, |_| false);
+        snapshot.retain(|_| false, |_| false, |_| false);
         assert!(!snapshot.branches_for_git(&base, &owner).is_empty());
-        snapshot.retain(|_| false, |_| true);
+        snapshot.retain(|_| false, |_| true, |_| false);
         assert!(snapshot.branches_for_git(&base, &owner).is_empty());
     }
 
