@@ -104,6 +104,11 @@ pub trait Proposer: Send + 'static {
         BTreeMap::new()
     }
 
+    /// Returns the facts about a branch, if it is one of its own.
+    fn branch(&self, branch: &BranchName) -> Option<BranchFacts> {
+        self.branches().remove(branch)
+    }
+
     /// Proposes a commit on the base for each of its own branches that needs one.
     ///
     /// # Errors

@@ -5,15 +5,11 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
-use super::decision::{Decision, FoundBranch, decide};
-use super::landed::may_have_landed;
+use super::beyond::ReadBranch;
+use super::decision::{Decision, decide};
 use super::model::{
-    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople,
-    DroppedCommit, FileChange, LeftReason, Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, DroppedCommit, LeftReason, Refresh,
 };
-use super::ownership::{foreign_commit, with_people};
-use super::shared::{Wanted, compare};
 use super::stack::stack;
 use super::state::BranchState;
 use crate::error::chain;
@@ -25,12 +21,12 @@ use crate::git::commit_error::CommitError;
 use crate::git::commit_signer::ForgeSigningError;
 use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
-use crate::git::name::{BranchName, CommitId, RefName};
+use crate::git::name::{BranchName, CommitId};
 use crate::git::object;
 use crate::git::outcome::{Outcome, message_limit};
 use crate::git::pack::{NewObjects, NewPacks};
 use crate::git::proposal::{Answer, Failure, Proposal, Proposer};
-use crate::git::push_journal::{OwnTip, PushJournal};
+use crate::git::push_journal::PushJournal;
 use crate::git::remote::{ListingQuery, Remote};
 use crate::git::server_deadline::ServerDeadline;
 use crate::git::source;
@@ -58,7 +54,7 @@ pub(super) struct Branch {
     /// The tip in the listing.
     pub(super) tip: Option<CommitId>,
     pub(super) facts: BranchFacts,
-    refresh: Refresh,
+    pub(super) refresh: Refresh,
     /// The drafts, by the indices of the proposal and of its draft.
     pub(super) drafts: Vec<(usize, usize)>,
     /// The hash of the edits of all drafts.
@@ -66,9 +62,9 @@ pub(super) struct Branch {
     /// The commits beyond the base, where the journal does not know the tip.
     pub(super) read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
-    has_lost_base: bool,
+    pub(super) has_lost_base: bool,
     /// True if nothing is wanted, and the base has or may have its change.
-    has_landed: bool,
+    pub(super) has_landed: bool,
     pub(super) decision: Decision,
     /// The proposals with neither a change for it nor a commit on it, by index.
     bystanders: BTreeSet<usize>,
@@ -110,7 +106,7 @@ impl Branch {
     }
 
     /// Returns true if nothing is wanted of it, and no forge tells its end.
-    fn may_be_stale(&self) -> bool {
+    pub(super) fn may_be_stale(&self) -> bool {
         self.drafts.is_empty() && self.facts.is_deleted_if_stale
     }
 }
@@ -303,7 +299,7 @@ impl<P: Proposer> BranchAttempt<P> {
             let (mut drafts, mut hash) = (Vec::new(), Sha256::new());
             for index in &order {
                 let Proposal { proposer, target, .. } = &self.states[*index].proposal;
-                let Some(own_facts) = proposer.branches().get(name).copied() else { continue };
+                let Some(own_facts) = proposer.branch(name) else { continue };
                 if target.own_branches == Some(Refresh::Always) {
                     refresh = Refresh::Always;
                 }
@@ -344,7 +340,7 @@ impl<P: Proposer> BranchAttempt<P> {
         branch.drafts.iter().map(member).collect()
     }
 
-    fn drafts(&self, branch: &Branch) -> Vec<&BranchDraft> {
+    pub(super) fn drafts(&self, branch: &Branch) -> Vec<&BranchDraft> {
         branch.drafts.iter().map(|(index, number)| &self.states[*index].drafts[*number]).collect()
     }
 
@@ -352,7 +348,7 @@ impl<P: Proposer> BranchAttempt<P> {
     pub(super) fn owners<'s>(&'s self, branch: &'s BranchName) -> impl Iterator<Item = &'s P> {
         let proposers =
             self.states.iter().filter(|state| state.is_open()).map(|state| &state.proposal.proposer);
-        proposers.filter(move |proposer| proposer.branches().contains_key(branch))
+        proposers.filter(move |proposer| proposer.branch(branch).is_some())
     }
 
     /// Returns true if nothing may be pushed now for a proposal that changes a branch.
@@ -365,7 +361,7 @@ impl<P: Proposer> BranchAttempt<P> {
     /// A branch without a change counts for all of its proposals.
     fn closed<'s>(&'s self, branch: &'s Branch) -> impl Iterator<Item = ClosedProposal> {
         let changes = |index: usize, proposer: &P| match branch.drafts.as_slice() {
-            [] => proposer.branches().contains_key(&branch.name),
+            [] => proposer.branch(&branch.name).is_some(),
             drafts => drafts.iter().any(|(of, _)| *of == index),
         };
         let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
@@ -373,73 +369,6 @@ impl<P: Proposer> BranchAttempt<P> {
             let delay = changes(index, &proposal.proposer).then(|| proposal.proposer.closed())??;
             Some(ClosedProposal { name: proposal.name.clone(), delay })
         })
-    }
-
-    /// Reads the commits of branches whose tips the journal does not know.
-    ///
-    /// Of the others, the commit on which they were made is looked for in the base. Those that may be stale are compared with the
-    /// base. All tips are fetched at once.
-    fn read_unknown(
-        &self,
-        branches: &mut [Branch],
-        context: &AttemptContext<'_>,
-        (base, reference): (CommitId, RefName),
-        journal: &mut PushJournal,
-    ) -> Result<(), SyncError> {
-        let mut history = BaseHistory::new(context, base, reference);
-        for branch in branches.iter_mut() {
-            let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else { continue };
-            if own.base == base || branch.drafts.is_empty() || branch.refresh == Refresh::Always {
-                continue;
-            }
-            let (tip, before) = (own.tip, [own.verified.unwrap_or(own.base), own.base]);
-            if history.has(before[0])? || history.has(before[1])? {
-                journal.verify_own_tip(&branch.name, tip, base);
-            } else {
-                branch.has_lost_base = true;
-            }
-        }
-        let mut unknown: Vec<(&mut Branch, CommitId, Option<CommitId>)> = Vec::new();
-        for branch in branches {
-            let BranchFacts { is_refused, is_finished, has_pull_request, is_deleted_if_stale, .. } =
-                branch.facts;
-            let is_of_interest = !is_refused
-                && (!branch.drafts.is_empty() || is_finished || has_pull_request || is_deleted_if_stale);
-            let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
-            let known = journal.own_tip(&branch.name, tip).map(|own| own.base);
-            // One that we pushed on the present base was not merged since.
-            if known.is_none_or(|under| branch.may_be_stale() && under != base) {
-                unknown.push((branch, tip, known));
-            }
-        }
-        let mut missing: Vec<CommitId> =
-            unknown.iter().map(|(_, tip, _)| *tip).filter(|tip| !context.mirror.has(*tip)).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        if !missing.is_empty() {
-            context.remote.fetch(context.mirror, &missing, context.deadline)?;
-        }
-        for (branch, tip, known) in unknown {
-            let mut under = known;
-            if known.is_none() {
-                let is_ours = |commit| {
-                    let is_author = |people: CommitPeople<'_>| {
-                        self.owners(&branch.name).any(|owner| owner.is_author(people))
-                    };
-                    with_people(&context.mirror.repository, commit, is_author)
-                };
-                let read = history.read(tip, &is_ours)?;
-                under = match &read {
-                    ReadBranch::Beyond(beyond) => Some(beyond.under),
-                    ReadBranch::Foreign(_) | ReadBranch::Unreadable(_) => journal.last_base(&branch.name),
-                };
-                branch.read = Some(read);
-            }
-            if let Some(under) = under.filter(|_| branch.may_be_stale()) {
-                branch.has_landed = may_have_landed(context, under, tip, base)?;
-            }
-        }
-        Ok(())
     }
 
     /// Decides on each branch, and makes the commits of those that are pushed.
@@ -523,79 +452,8 @@ impl<P: Proposer> BranchAttempt<P> {
         Ok(())
     }
 
-    /// Compares a branch with the wanted one.
-    fn find(
-        &self,
-        branch: &Branch,
-        objects: &mut NewObjects<'_>,
-        base: CommitId,
-        journal: &mut PushJournal,
-        checkpoint: &mut Checkpoint<'_>,
-    ) -> Result<FoundBranch, SyncError> {
-        let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
-        if branch.has_landed {
-            return Ok(FoundBranch::Landed);
-        }
-        let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
-        if let Some(own) = journal.own_tip(&branch.name, tip) {
-            let wanted = Wanted {
-                change: &branch.change,
-                members: &self.members(branch),
-                participants: &self.participants(branch),
-                is_fresh: is_fresh(own.base) && !branch.has_lost_base,
-            };
-            let awaited = |name: &str| match self.absence(branch, name) {
-                Absence::Awaited(name) => Some(name),
-                Absence::Dropped(_) => None,
-            };
-            return Ok(compare(own, &wanted, &awaited));
-        }
-        let beyond = match &branch.read {
-            None => return Ok(FoundBranch::Ours),
-            Some(ReadBranch::Foreign(commit)) => return Ok(FoundBranch::Others(*commit)),
-            Some(ReadBranch::Unreadable(message)) => return Ok(FoundBranch::Unreadable(message.clone())),
-            Some(ReadBranch::Beyond(beyond)) => beyond,
-        };
-        let repository = objects.repository();
-        let tree =
-            |commit| -> Result<_, SyncError> { Ok(object::find_commit(repository, commit)?.tree_id()) };
-        let drafts = self.drafts(branch);
-        let is_same = if drafts.is_empty() || !is_fresh(beyond.under) {
-            false
-        } else {
-            let edits_in = |draft: &BranchDraft, tree: &dyn FileTree, checkpoint: &mut Checkpoint<'_>| {
-                self.edits_in(draft, branch, tree, checkpoint)
-            };
-            match stack(objects, tree(beyond.under)?, &drafts, &edits_in, checkpoint) {
-                Ok(trees) => trees.last().copied() == Some(tree(tip)?),
-                Err(
-                    error @ (CommitError::Objects(_) | CommitError::Interrupted(_) | CommitError::NoSpace),
-                ) => {
-                    return Err(error.into());
-                }
-                // The base has another content of a file.
-                Err(_) => false,
-            }
-        };
-        let owns = |change: FileChange<'_>| {
-            self.owners(&branch.name).any(|owner| owner.owns_change(&branch.name, change))
-        };
-        Ok(match foreign_commit(repository, beyond, &owns)? {
-            None if is_same => {
-                let (base, change, members) = (beyond.under, branch.change.clone(), self.members(branch));
-                let commits = beyond.commits.iter().rev().map(OwnCommit::commit).collect();
-                let own = OwnTip { tip, base, change, members, verified: None, commits };
-                journal.add_own_tip(&branch.name, own);
-                FoundBranch::Same
-            }
-            Some(_) if is_same => FoundBranch::Same,
-            None => FoundBranch::Ours,
-            Some(commit) => FoundBranch::Others(commit),
-        })
-    }
-
     /// Makes the edits of a draft for a tree with other commits of its branch.
-    fn edits_in(
+    pub(super) fn edits_in(
         &self,
         draft: &BranchDraft,
         branch: &Branch,
@@ -674,7 +532,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let reference = branch.name.reference();
         let dropped = self.dropped.get(&branch.name).cloned().unwrap_or_default();
         for (index, state) in self.states.iter_mut().enumerate().filter(|(_, state)| state.is_open()) {
-            let Some(facts) = state.proposal.proposer.branches().remove(&branch.name) else { continue };
+            let Some(facts) = state.proposal.proposer.branch(&branch.name) else { continue };
             let decision = match branch.bystanders.contains(&index) {
                 true => branch.decision.clone().of_bystander(facts),
                 false => branch.decision.clone(),

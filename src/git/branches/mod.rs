@@ -7,6 +7,7 @@
 //! | `model` | drafts, facts from outside, and results |
 //! | `attempt`, `state` | one attempt, from the listing to the commits; one proposal |
 //! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
+//! | `found` | what is on the branches |
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `landed` | a branch without a wanted change, compared with the base |
@@ -20,6 +21,7 @@ mod attempt;
 mod beyond;
 mod decision;
 mod delivery;
+mod found;
 mod landed;
 mod model;
 mod ownership;

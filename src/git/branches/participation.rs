@@ -32,7 +32,7 @@ impl<P: Proposer> BranchAttempt<P> {
     /// One that does not render the branch now has none, as one that is not in the transaction.
     pub(super) fn participants(&self, branch: &Branch) -> BTreeSet<&str> {
         let has_part = |state: &&BranchState<P>| {
-            let facts = state.proposal.proposer.branches().remove(&branch.name);
+            let facts = state.proposal.proposer.branch(&branch.name);
             facts.is_some_and(|facts| branch.drafts.is_empty() || !facts.is_abandoned)
         };
         let open = self.states.iter().filter(|state| state.is_open());
@@ -46,7 +46,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some(own) = own.filter(|_| !branch.facts.is_finished) else { return true };
         let open = self.states.iter().filter(|state| state.is_open());
         let permits = |state: &&BranchState<P>| {
-            let facts = state.proposal.proposer.branches().remove(&branch.name);
+            let facts = state.proposal.proposer.branch(&branch.name);
             facts.is_some_and(|facts| facts.is_deleted_if_stale)
         };
         let names: BTreeSet<&str> =
@@ -140,7 +140,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 continue;
             }
             // The end of an abandoned branch does not depend on the base.
-            let facts = proposal.proposer.branches().remove(&branch.name);
+            let facts = proposal.proposer.branch(&branch.name);
             if facts.is_none_or(|facts| facts.is_abandoned) {
                 continue;
             }

@@ -289,6 +289,12 @@ impl BranchPlan {
         names.map(|branch| (branch.clone(), self.facts(branch))).collect()
     }
 
+    /// Returns the facts about a branch, if it is one of them.
+    pub fn branch(&self, branch: &BranchName) -> Option<BranchFacts> {
+        let is_own = self.bundles.branches.contains_key(branch) || self.unwanted.contains(branch);
+        is_own.then(|| self.facts(branch))
+    }
+
     fn facts(&self, branch: &BranchName) -> BranchFacts {
         let none = BTreeSet::new();
         let images = self.bundle(branch).map(|_| self.images.get(branch).unwrap_or(&none));

@@ -512,6 +512,10 @@ impl Proposer for UpdateProposal {
         self.branches.as_ref().map(BranchPlan::branches).unwrap_or_default()
     }
 
+    fn branch(&self, branch: &BranchName) -> Option<BranchFacts> {
+        self.branches.as_ref()?.branch(branch)
+    }
+
     fn propose_branches(
         &mut self,
         trees: &ProposalTrees<'_>,
