@@ -6,7 +6,7 @@
 //! | `login`, `provider_login`, `batch_logins` | the credentials for the repository, of its Secret or of a provider, shared by automations that are reconciled together |
 //! | `signing` | the signing key |
 //! | `reselection` | the policies, read again after a wait |
-//! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
+//! | `transaction`, `proposal`, `proposal_error` | the proposal of an automation, handed to the writer; its error |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
 //! | `branch_plan`, `delivered` | the automation's own branches; condition `Delivery`, and their events |
 //! | `siblings` | the active automations of one repository, and the branches that they render |
@@ -33,6 +33,7 @@ pub mod login;
 pub mod observations;
 pub mod places;
 pub mod proposal;
+pub mod proposal_error;
 pub mod provider_login;
 pub mod pull_requests;
 pub mod report;

@@ -5,26 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tagboat_api::ImageRef;
 use tagboat_api::settings::TemplateLanguage;
-use tagboat_api::{ImageRef, Reason};
 
-use super::branch_plan::{BranchPlan, BranchPlanError};
+use super::branch_plan::BranchPlan;
 use super::compare::{CompareRun, View};
-use super::conclusion::{Conclusion, Stage};
+use super::conclusion::Conclusion;
 use super::delivered::{Delivered, DeliveryOutcome};
 use super::delivery;
 use super::findings::{Findings, SigningResult};
 use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
+use super::proposal_error::ProposalError;
 use super::pull_requests::{BranchContent, PullRequestRun};
 use super::report::read_revision;
-use super::request::{RequestError, UnusableImage};
+use super::request::UnusableImage;
 use super::reselection::Reselection;
 use super::reverts::{Overwritten, RevertOutcome, Reverts};
 use super::siblings::Siblings;
-use super::transaction::{observed, stage_of, wanted};
+use super::transaction::{observed, wanted};
 use super::waiting::{Change, KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
-use crate::error::{ReconcileError, chain};
+use crate::error::chain;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
@@ -32,12 +33,12 @@ use crate::git::{
     CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, PushDelay,
     SigningKey,
 };
-use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
+use crate::message::{DEFAULT_MESSAGE, MessageData, Template, UpdateData, truncated};
 use crate::objects::ObjectName;
-use crate::update::diff::{self, DiffError};
+use crate::update::diff;
 use crate::update::{
     Checkpoint, FileEdit, FileTree, HeldValues, Interrupt, MarkerIndex, OwnMarkers, PlanError, Progress,
-    ReportedMarkers, ResultV2, ScopeError, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
+    ReportedMarkers, ResultV2, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
 };
 
 /// The level of detail in the findings of a reconcile.
@@ -327,76 +328,6 @@ impl MessageSource {
     }
 }
 
-/// The error of an update that cannot be proposed.
-#[derive(Debug, thiserror::Error)]
-pub enum ProposalError {
-    /// The automation's spec cannot be reconciled any more.
-    #[error(transparent)]
-    Selection(#[from] RequestError),
-    /// The automation's own branches cannot be named.
-    #[error(transparent)]
-    Branches(#[from] BranchPlanError),
-    /// There is nothing at `update.path`. These are Flux's words.
-    #[error("walking path for files: lstat {}: no such file or directory", path.escape_debug())]
-    NoPath {
-        /// The path as given.
-        path: String,
-        /// The path as the plan gives it.
-        cause: PlanError,
-    },
-    /// There is no plan.
-    #[error(transparent)]
-    Plan(PlanError),
-    /// A file cannot be read again to show what changes in it.
-    #[error("cannot show the changes")]
-    Diff(#[source] DiffError),
-    /// The template of the message cannot be parsed or rendered.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-}
-
-impl ProposalError {
-    /// Returns the stage at which the run stops.
-    pub fn stage(&self) -> Stage {
-        match self {
-            Self::Selection(error) => stage_of(error),
-            Self::Branches(_) => Stage::Source,
-            Self::NoPath { .. } | Self::Plan(_) | Self::Diff(_) => Stage::Update,
-            Self::Template(_) => Stage::Push,
-        }
-    }
-}
-
-impl From<PlanError> for ProposalError {
-    fn from(cause: PlanError) -> Self {
-        match &cause {
-            PlanError::Scope(ScopeError::NotFound { path }) => Self::NoPath { path: path.clone(), cause },
-            _ => Self::Plan(cause),
-        }
-    }
-}
-
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
-///
-/// The next commit may add a missing path, repair a link or a file, or have fewer changes, but no commit makes a path lead
-/// back into the repository.
-impl ReconcileError for ProposalError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Selection(error) => error.reason(),
-            Self::Branches(error) => error.reason(),
-            _ => Reason::UpdateFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(
-            self,
-            Self::Selection(_) | Self::Branches(_) | Self::Plan(PlanError::Scope(ScopeError::Escapes { .. }))
-        )
-    }
-}
-
 impl Proposer for UpdateProposal {
     type Error = ProposalError;
 
@@ -600,27 +531,4 @@ fn is_signed_for_app(people: CommitPeople<'_>) -> bool {
             .is_some_and(|local| local.ends_with(b"[bot]"))
         && people.committer_name.starts_with(b"GitHub")
         && people.committer_email.starts_with(b"noreply@")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::update::{Interrupt, SkipReason};
-
-    #[test]
-    fn only_a_defect_in_the_spec_and_a_path_that_leads_out_stall() {
-        let path = || "apps".to_owned();
-        let planned = |error: ScopeError| ProposalError::from(PlanError::from(error));
-        for (error, stalled) in [
-            (RequestError::LargeValues.into(), Some(Reason::InvalidSourceConfiguration)),
-            (planned(ScopeError::Escapes { path: path() }), Some(Reason::UpdateFailed)),
-            (planned(ScopeError::NotFound { path: path() }), None),
-            (planned(ScopeError::Link { path: path(), cause: SkipReason::Loop }), None),
-            (PlanError::Interrupted(Interrupt::Cancelled).into(), None),
-            (ProposalError::Diff(DiffError::TooLong { limit: 1 }), None),
-        ] {
-            let reason = (!error.is_retryable()).then(|| error.reason());
-            assert_eq!(reason, stalled, "{error}");
-        }
-    }
 }

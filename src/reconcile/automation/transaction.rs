@@ -15,8 +15,9 @@ use super::forge_login::{ForgeAccessError, forge_access};
 use super::forge_signing::forge_signing;
 use super::login::{LoggedIn, LoginOptions};
 use super::proposal::{Detail, MessageSource, UpdateProposal};
+use super::proposal_error::stage_of;
 use super::pull_requests::{PullRequestQueue, PullRequestRun, PullRequestSetupError};
-use super::request::{self, ImageOverrides, Request, RequestError};
+use super::request::{self, ImageOverrides, Request};
 use super::reverts::{Reverts, StatusBaseline};
 use super::siblings::{SiblingInputs, Siblings};
 use super::signing::signing_key;
@@ -355,14 +356,6 @@ fn conclude_branches(
         None => Outcome::NothingToCommit { source },
     };
     Conclusion::Success { outcome, policies }
-}
-
-/// Flux validates the strategy last.
-pub(super) fn stage_of(error: &RequestError) -> Stage {
-    match error {
-        RequestError::UnsupportedUpdateStrategy { .. } => Stage::Update,
-        _ => Stage::Policies,
-    }
 }
 
 async fn configure(

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
 use tagboat::git::{CommitDraft, Failure, ProposalTrees, Proposer, SyncError};
-use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
+use tagboat::reconcile::automation::proposal::UpdateProposal;
+use tagboat::reconcile::automation::proposal_error::ProposalError;
 use tagboat::update::{Checkpoint, MarkerIndex, Progress};
 
 use super::local_remote::{LocalRemote, proposer};
