@@ -110,15 +110,27 @@ impl<T: Clone> CredentialCache<T> {
     /// Has the value of a key fetched again, because a server refused it.
     ///
     /// A value that replaces a refused one is kept: a server that refuses it too has another reason.
-    pub(super) fn refuse(&self, key: Fingerprint) {
+    /// So is one that was fetched since: `is_refused` tells the value that was sent.
+    pub(super) fn refuse(&self, key: Fingerprint, is_refused: impl Fn(&T) -> bool) {
         let slot = self.slots.lock().get(&key).cloned();
         let Some(slot) = slot else { return };
         // While the slot is locked, the value is fetched already.
         let Ok(mut cached) = slot.try_lock() else { return };
-        if let Some(cached) =
-            cached.as_mut().filter(|cached| cached.outcome.is_ok() && !cached.is_replacement)
-        {
+        let Some(cached) = cached.as_mut().filter(|cached| !cached.is_replacement) else { return };
+        if cached.outcome.as_ref().is_ok_and(|known| is_refused(&known.value)) {
             cached.refresh_at = REFUSED;
+        }
+    }
+
+    /// Forgets a value that is no longer right.
+    pub(super) fn forget(&self, key: Fingerprint, is_wrong: impl Fn(&T) -> bool) {
+        let slot = self.slots.lock().get(&key).cloned();
+        let Some(slot) = slot else { return };
+        let Ok(mut cached) = slot.try_lock() else { return };
+        let is_known =
+            |outcome: &CachedOutcome<T>| outcome.outcome.as_ref().is_ok_and(|known| is_wrong(&known.value));
+        if cached.as_ref().is_some_and(is_known) {
+            *cached = None;
         }
     }
 
@@ -210,14 +222,21 @@ mod tests {
         let source = Source::new(10, 3600);
         let key = Fingerprint::of([&b"a"[..]]);
         assert_eq!(source.get("a", 0, 3600).await, 1);
-        source.0.refuse(key);
+        source.0.refuse(key, |value| *value == 1);
         assert_eq!((source.get("b", 1, 3600).await, source.get("a", 1, 3600).await), (2, 3));
-        source.0.refuse(key);
+        // The replacement stays, and so does a value when an earlier one is refused.
+        source.0.refuse(key, |value| *value == 3);
         assert_eq!(source.get("a", 2, 3600).await, 3);
         // An expired replacement is followed by an ordinary value.
         assert_eq!(source.get("a", 4000, 3600).await, 4);
-        source.0.refuse(key);
-        assert_eq!(source.get("a", 4001, 3600).await, 5);
+        source.0.refuse(key, |value| *value == 3);
+        assert_eq!(source.get("a", 4001, 3600).await, 4, "one that was fetched since stays");
+        source.0.refuse(key, |value| *value == 4);
+        assert_eq!(source.get("a", 4002, 3600).await, 5);
+        source.0.forget(key, |value| *value == 4);
+        assert_eq!(source.get("a", 4003, 3600).await, 5);
+        source.0.forget(key, |value| *value == 5);
+        assert_eq!(source.get("a", 4003, 3600).await, 6);
     }
 
     #[tokio::test]

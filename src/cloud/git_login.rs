@@ -74,6 +74,10 @@ pub enum GitSecret {
 pub struct GitLoginEntry {
     clouds: Arc<Clouds>,
     key: Fingerprint,
+    /// The fingerprint of the token or of the keys.
+    secret: Fingerprint,
+    /// True if each login is signed with its own time.
+    is_signature: bool,
     /// True if a server refused the login. Clones share it.
     is_refused: Arc<AtomicBool>,
 }
@@ -100,9 +104,17 @@ impl GitLoginEntry {
         if self.is_refused.swap(true, Ordering::SeqCst) {
             return;
         }
-        self.clouds.git.tokens.refuse(self.key);
-        self.clouds.git.aws_credentials.refuse(self.key);
-        self.clouds.apps.refuse(self.key);
+        let Self { clouds, key, secret, .. } = self;
+        clouds.git.tokens.refuse(*key, |token| fingerprint_of(token) == *secret);
+        clouds.git.aws_credentials.refuse(*key, |keys| keys.fingerprint() == *secret);
+        clouds.apps.refuse(*key, *secret);
+    }
+
+    /// Returns true for a login that is signed with its own time.
+    ///
+    /// CodeCommit answers 403 to a signature that is too old.
+    pub fn is_signature(&self) -> bool {
+        self.is_signature
     }
 
     /// Returns a fingerprint that stays the same when the token is renewed.
@@ -118,8 +130,12 @@ impl GitLoginEntry {
 
 impl Clouds {
     /// Returns the cache entry of an App's token.
-    pub fn app_entry(self: &Arc<Self>, request: &AppTokenRequest<'_>) -> GitLoginEntry {
-        GitLoginEntry { clouds: Arc::clone(self), key: request.key(), is_refused: Arc::default() }
+    pub fn app_entry(self: &Arc<Self>, request: &AppTokenRequest<'_>, token: &Secret) -> GitLoginEntry {
+        self.entry(request.key(), fingerprint_of(token), false)
+    }
+
+    fn entry(self: &Arc<Self>, key: Fingerprint, secret: Fingerprint, is_signature: bool) -> GitLoginEntry {
+        GitLoginEntry { clouds: Arc::clone(self), key, secret, is_signature, is_refused: Arc::default() }
     }
 
     /// Returns the login at a git server, from the cache or newly made.
@@ -130,24 +146,27 @@ impl Clouds {
     pub async fn git_login(self: &Arc<Self>, request: GitLoginRequest<'_>) -> Result<GitLogin, LoginError> {
         let GitLoginRequest { identity, url, namespace, now, .. } = request;
         let key = request.key();
-        let secret = match identity {
+        let (secret, fingerprint) = match identity {
             GitIdentity::Aws(identity) => {
                 let repository = CodeCommit::parse(url)?;
                 let find = repository.find(self.context(identity, &request));
                 let credentials = self.git.aws_credentials.get(namespace, key, now, find).await?.value;
                 let (user, password) = repository.login(&credentials, now);
-                GitSecret::Basic { user, password }
+                (GitSecret::Basic { user, password }, credentials.fingerprint())
             }
             GitIdentity::Azure(identity) => {
                 let token = DevOps::parse(url)?.token(self.context(identity, &request));
-                GitSecret::Bearer(self.git.tokens.get(namespace, key, now, token).await?.value)
+                let token = self.git.tokens.get(namespace, key, now, token).await?.value;
+                let fingerprint = fingerprint_of(&token);
+                (GitSecret::Bearer(token), fingerprint)
             }
             GitIdentity::Github(app) => {
                 let password = self.app_token(request.of_app(app)).await?;
-                GitSecret::Basic { user: Secret::new(APP_USER), password }
+                let fingerprint = fingerprint_of(&password);
+                (GitSecret::Basic { user: Secret::new(APP_USER), password }, fingerprint)
             }
         };
-        let entry = GitLoginEntry { clouds: Arc::clone(self), key, is_refused: Arc::default() };
+        let entry = self.entry(key, fingerprint, matches!(identity, GitIdentity::Aws(_)));
         Ok(GitLogin { secret, entry })
     }
 
@@ -187,6 +206,11 @@ impl<'r> GitLoginRequest<'r> {
         let Self { url, route, namespace, now, .. } = *self;
         AppTokenRequest { app, repository: repository_name(url), route, namespace, now }
     }
+}
+
+/// Returns the fingerprint of a token.
+pub(super) fn fingerprint_of(token: &Secret) -> Fingerprint {
+    Fingerprint::of([token.expose()])
 }
 
 /// Returns the name of a repository at GitHub, from its URL.

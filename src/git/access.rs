@@ -142,6 +142,11 @@ impl AccessPlan {
         }
     }
 
+    /// Returns true for the login over SSH of an object.
+    pub fn has_ssh_credentials(&self) -> bool {
+        matches!(self.login, Login::Given(Credentials::Ssh(_)))
+    }
+
     /// Returns the object's own proxy.
     pub fn proxy(&self) -> Option<&Proxy> {
         self.options.proxy.as_ref()

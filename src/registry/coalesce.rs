@@ -13,6 +13,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 
+use super::error::RAISE_TIMEOUT;
 use super::error::RegistryError;
 use crate::net::http::{Deadline, WaitClock};
 
@@ -92,6 +93,7 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
         // Callers that arrive in the same moment join the same flight.
         yield_now().await;
         let started = Deadline::with_clock(&self.clock, timeout)
+            .advising(RAISE_TIMEOUT)
             .limit(&operation, flight.map(Ok::<_, RegistryError>))
             .await?;
         started.deadline.with_timeout(timeout).limit(operation, started.work).await
@@ -117,7 +119,8 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
         let flight = async move {
             let in_flight = Arc::clone(&coalescer.in_flight).lock_owned().await;
             let next = coalescer.next.lock().take().expect("a flight waits until it starts");
-            let deadline = Deadline::with_clock(&coalescer.clock, next.options.timeout);
+            let deadline =
+                Deadline::with_clock(&coalescer.clock, next.options.timeout).advising(RAISE_TIMEOUT);
             let work = work(next.options, deadline.clone());
             let work = async move {
                 let result = work.await;
@@ -230,7 +233,10 @@ mod tests {
         let scene = Scene::new();
         let (hasty, patient) = (scene.ask(options(1, "")), scene.ask(options(60, "")));
         let error = hasty.await.unwrap().unwrap_err();
-        assert!(error.to_string().starts_with("the work: no complete response within 1s"), "{error}");
+        assert!(
+            error.to_string().starts_with("the work: no complete response within 1s; raise spec.timeout"),
+            "{error}"
+        );
         scene.end_one();
         assert_eq!(patient.await.unwrap().unwrap().0, 1);
     }

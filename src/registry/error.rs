@@ -6,6 +6,9 @@ use super::error_response::ErrorResponse;
 use crate::cloud::LoginError;
 use crate::net::http::HttpError;
 
+/// The advice about a timeout of the object.
+pub(super) const RAISE_TIMEOUT: &str = "; raise spec.timeout (--timeout of scan)";
+
 /// The remedy in the error of a registry without TLS, for those who scan one.
 pub const INSECURE_ADVICE: &str = "; if the registry does not use TLS, only spec.insecure of an ImageRepository (--insecure of scan) allows it";
 

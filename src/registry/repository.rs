@@ -9,6 +9,7 @@ use reqwest::header::HeaderValue;
 
 use super::challenge::{Bearer, Challenge};
 use super::choice::{Login, LoginChoice};
+use super::error::RAISE_TIMEOUT;
 use super::error::RegistryError;
 use super::server::{Server, Servers};
 use super::session::Session;
@@ -108,7 +109,7 @@ impl Repository {
 
     /// Returns the deadline of a piece of work that begins now.
     pub(super) fn deadline(&self) -> Deadline {
-        self.deadline.clone().unwrap_or_else(|| Deadline::within(self.auth.timeout))
+        self.deadline.clone().unwrap_or_else(|| Deadline::within(self.auth.timeout).advising(RAISE_TIMEOUT))
     }
 
     /// Returns the probed registry.

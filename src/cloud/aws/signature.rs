@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::secrets::Secret;
+use crate::secrets::{Fingerprint, Secret};
 
 /// The media type of requests to AWS services.
 pub(super) const JSON: &str = "application/x-amz-json-1.1";
@@ -24,6 +24,14 @@ pub(in crate::cloud) struct AwsCredentials {
     pub(in crate::cloud) secret: Secret,
     /// The session token of temporary credentials.
     pub(in crate::cloud) session: Option<Secret>,
+}
+
+impl AwsCredentials {
+    /// Returns a fingerprint that is equal for equal credentials.
+    pub(in crate::cloud) fn fingerprint(&self) -> Fingerprint {
+        let session = self.session.as_ref().map(Secret::expose).unwrap_or_default();
+        Fingerprint::of([self.id.as_bytes(), self.secret.expose(), session])
+    }
 }
 
 /// A POST of JSON to a service.

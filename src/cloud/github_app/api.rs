@@ -65,6 +65,7 @@ impl TokenRequest<'_> {
             let response = self.send(LOOKUP, network, request).await?;
             match response.status.as_u16() {
                 200 => return Ok(LOOKUP.json::<FoundInstallation>(&response)?.id),
+                404 if is_unknown_app(&response) => return Err(self.unknown_app()),
                 404 => {}
                 _ => return Err(self.refused(LOOKUP, &response)),
             }
@@ -76,12 +77,14 @@ impl TokenRequest<'_> {
 
     /// Requests a token of an installation, for the repository alone.
     ///
-    /// A repository that GitHub does not know by this name was renamed; its token is unrestricted.
+    /// A repository that was renamed, or is not one of the installation, is unknown there; its token is unrestricted.
+    ///
+    /// Returns `None` if there is no such installation.
     pub(super) async fn token(
         &self,
         installation: u64,
         network: &Network,
-    ) -> Result<InstallationToken, LoginError> {
+    ) -> Result<Option<InstallationToken>, LoginError> {
         let restriction = serde_json::to_vec(&Restriction { repositories: [self.repository] });
         let restriction = restriction.expect("a list of texts is JSON");
         let mut response = self.ask_token(installation, restriction, network).await?;
@@ -91,16 +94,31 @@ impl TokenRequest<'_> {
         }
         match response.status.as_u16() {
             201 => {}
-            404 => {
-                return Err(self.problem(format!(
-                    "it has no installation {installation}: install it, or correct githubAppInstallationID"
-                )));
-            }
+            404 if is_unknown_app(&response) => return Err(self.unknown_app()),
+            404 => return Ok(None),
             _ => return Err(self.refused(TOKEN, &response)),
         }
         let TokenResponse { token, expires_at } = TOKEN.json(&response)?;
         let token = Expiring { value: TOKEN.not_empty(token)?, expires_at: Some(expires_at) };
-        Ok(InstallationToken { token, is_unrestricted })
+        Ok(Some(InstallationToken { token, is_unrestricted }))
+    }
+
+    /// Returns the error of an App without this installation.
+    pub(super) fn not_installed(&self, installation: u64) -> LoginError {
+        self.problem(match &self.app.installation {
+            Installation::Id(_) => {
+                format!(
+                    "it has no installation {installation}: install it, or correct githubAppInstallationID"
+                )
+            }
+            Installation::Owner(owner) => {
+                format!("its installation {installation} for '{owner}' is gone: install it there again")
+            }
+        })
+    }
+
+    fn unknown_app(&self) -> LoginError {
+        self.problem("the API knows no App with this ID: correct githubAppID, or githubAppBaseURL".to_owned())
     }
 
     async fn ask_token(
@@ -141,6 +159,9 @@ impl TokenRequest<'_> {
         let remedy = match status {
             401 if message.contains("claim") => ": correct the clock of this machine",
             401 => ": give the githubAppID and a githubAppPrivateKey of the same App",
+            403 | 429 if is_limited(response, &message) => {
+                ": the API limits the requests of this App, and the next run tries again"
+            }
             403 => {
                 ": the installation is suspended, or lacks a permission; the App needs write access to contents"
             }
@@ -148,4 +169,16 @@ impl TokenRequest<'_> {
         };
         self.problem(format!("{} is refused with status {status}: {message}{remedy}", label.item))
     }
+}
+
+/// Returns true if there is no App with the ID of the JWT.
+fn is_unknown_app(response: &Response) -> bool {
+    error_message(&response.body).contains("Integration not found")
+}
+
+/// Returns true if a request is refused because of a rate limit.
+fn is_limited(response: &Response, message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let is_said = ["rate limit", "abuse detection"].iter().any(|words| message.contains(words));
+    is_said || response.status.as_u16() == 429 || response.retry_after().is_some()
 }

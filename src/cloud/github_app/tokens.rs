@@ -1,5 +1,7 @@
 //! Installation tokens of GitHub Apps, each for one repository, and their cache.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
@@ -8,9 +10,14 @@ use super::keys::GithubApp;
 use crate::cloud::LoginError;
 use crate::cloud::cache::{CredentialCache, CredentialCacheOptions, Expiring, MIN_GIT_ENTRIES};
 use crate::cloud::clouds::Clouds;
+use crate::cloud::git_login::fingerprint_of;
 use crate::net::http::{Requester, Route};
 use crate::secrets::{Fingerprint, Secret};
 use crate::tenancy::FairCache;
+
+/// The limits of the cache of installations, which do not expire.
+const INSTALLATIONS: CredentialCacheOptions =
+    CredentialCacheOptions { max_entries: MIN_GIT_ENTRIES, max_ttl: Duration::MAX };
 
 /// A request for the installation token of an App for one repository.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +38,8 @@ pub struct AppTokenRequest<'r> {
 #[derive(Debug)]
 pub(in crate::cloud) struct AppTokens {
     tokens: CredentialCache<Secret>,
-    /// The installations that were looked up.
-    installations: Mutex<FairCache<Fingerprint, u64>>,
+    /// The installations that were looked up, by App in its namespace.
+    installations: CredentialCache<u64>,
     /// The tokens that are unrestricted, which was logged.
     unrestricted: Mutex<FairCache<Fingerprint, ()>>,
 }
@@ -41,14 +48,14 @@ impl AppTokens {
     pub(in crate::cloud) fn new(options: CredentialCacheOptions) -> Self {
         Self {
             tokens: CredentialCache::new(options.of_git()),
-            installations: Mutex::new(FairCache::new(MIN_GIT_ENTRIES)),
+            installations: CredentialCache::new(INSTALLATIONS),
             unrestricted: Mutex::new(FairCache::new(MIN_GIT_ENTRIES)),
         }
     }
 
     /// Has a token requested again, because a server refused it.
-    pub(in crate::cloud) fn refuse(&self, key: Fingerprint) {
-        self.tokens.refuse(key);
+    pub(in crate::cloud) fn refuse(&self, key: Fingerprint, refused: Fingerprint) {
+        self.tokens.refuse(key, |token| fingerprint_of(token) == refused);
     }
 }
 
@@ -82,20 +89,16 @@ impl Clouds {
         let (owner, installations) = (request.owner(), &self.apps.installations);
         let requester = Requester { namespace: namespace.to_owned(), login: owner };
         let asking = TokenRequest { app, repository, route, requester, now };
-        let known = installations.lock().get(&owner).copied();
-        let installation = match known {
-            Some(installation) => installation,
-            None => {
-                let found = asking.installation(&self.network).await?;
-                installations.lock().insert(namespace, owner, found);
-                found
-            }
+        let lookup = async {
+            let value = asking.installation(&self.network).await?;
+            Ok(Expiring { value, expires_at: Some(Timestamp::MAX) })
         };
-        let issued = asking.token(installation, &self.network).await;
-        let issued = issued.inspect_err(|_| {
+        let installation = installations.get(namespace, owner, now, lookup).await?.value;
+        let Some(issued) = asking.token(installation, &self.network).await? else {
             // The App may have been installed anew.
-            installations.lock().remove(&owner);
-        })?;
+            installations.forget(owner, |known| *known == installation);
+            return Err(asking.not_installed(installation));
+        };
         if issued.is_unrestricted {
             self.warn_once(&request);
         }
@@ -111,8 +114,9 @@ impl Clouds {
         known.insert(request.namespace, key, ());
         let (repository, app) = (request.repository, request.app.id);
         tracing::warn!(
-            "GitHub does not know the repository '{repository}', which was probably renamed: the token of the GitHub App {app} is \
-             valid for all repositories of the installation; correct spec.url of the GitRepository"
+            "GitHub gives no token for the repository '{repository}' alone, so that of the GitHub App {app} is valid for all \
+             repositories of the installation: if the repository was renamed, correct spec.url of the GitRepository; otherwise \
+             install the App on it"
         );
     }
 }

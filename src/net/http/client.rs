@@ -144,17 +144,17 @@ impl Client {
         let mut pauses = RETRY_DELAYS.iter().filter(|_| request.is_retried);
         loop {
             let result = self.follow(request, deadline).await;
-            let retry_after = match &result {
-                Ok(response) if response.is_transient() => response.retry_after(),
-                Err(error) if error.is_transient() => None,
-                _ => return result,
-            };
+            let retry_after = result.as_ref().ok().and_then(Response::retry_after);
             if let (Some(retry_after), Ok(response)) = (retry_after, &result) {
                 // Pauses the server that responded, not the one that redirected to it.
                 let target = self.target(&response.url);
                 self.state.pauses.pause(&target, &self.requester, Instant::now() + retry_after);
             }
-            let Some(pause) = pauses.next() else { return result };
+            let is_transient = match &result {
+                Ok(response) => response.is_transient(),
+                Err(error) => error.is_transient(),
+            };
+            let Some(pause) = pauses.next().filter(|_| is_transient) else { return result };
             let pause = retry_after.unwrap_or_default().max(with_jitter(*pause, (self.options.jitter)()));
             if !deadline.has_time_for(pause) {
                 return result;

@@ -42,6 +42,8 @@ pub(crate) struct Deadline {
     begin: Instant,
     allowed: Duration,
     reason: Reason,
+    /// The rest of the sentence that says that the timeout is over.
+    advice: &'static str,
 }
 
 /// The reason for a deadline.
@@ -89,7 +91,13 @@ impl Deadline {
     /// Returns the deadline of work that begins now, measured by a shared clock.
     pub(crate) fn with_clock(clock: &WaitClock, allowed: Duration) -> Self {
         let clock = clock.clone();
-        Self { waited: clock.waited(), clock, begin: Instant::now(), allowed, reason: Reason::Timeout }
+        let (begin, reason) = (Instant::now(), Reason::Timeout);
+        Self { waited: clock.waited(), clock, begin, allowed, reason, advice: "" }
+    }
+
+    /// Returns the same deadline with advice for when it is over.
+    pub(crate) fn advising(self, advice: &'static str) -> Self {
+        Self { advice, ..self }
     }
 
     /// Returns the deadline of the same work for a caller with another timeout.
@@ -154,9 +162,9 @@ impl Deadline {
     }
 
     fn error(&self, operation: String) -> HttpError {
-        let allowed = self.allowed;
+        let Self { allowed, advice, .. } = *self;
         match self.reason {
-            Reason::Timeout => HttpError::Timeout { operation, allowed },
+            Reason::Timeout => HttpError::Timeout { operation, allowed, advice },
             Reason::Memory => HttpError::MemoryTimeout { operation, allowed },
         }
     }
@@ -212,6 +220,20 @@ mod tests {
         let error = error_of(&deadline, deadline.wait_for(pending())).await;
         assert!(error.starts_with("no memory was free"), "{error}");
         assert!(begin.elapsed() >= Capacity::MAX_WAIT);
+    }
+
+    /// A login was told to raise the timeout of the object.
+    #[tokio::test(start_paused = true)]
+    async fn the_advice_is_that_of_the_caller() {
+        for (deadline, expected) in [
+            (Deadline::within(MINUTE), "the work: no complete response within 60s"),
+            (
+                Deadline::within(MINUTE).advising("; raise it").with_timeout(MINUTE * 2),
+                "the work: no complete response within 120s; raise it",
+            ),
+        ] {
+            assert_eq!(error_of(&deadline, pending()).await, expected);
+        }
     }
 
     #[tokio::test(start_paused = true)]

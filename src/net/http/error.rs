@@ -21,12 +21,14 @@ pub enum HttpError {
         is_connection: bool,
     },
     /// The timeout of the whole operation is over.
-    #[error("{operation}: no complete response within {allowed:?}; raise spec.timeout (--timeout of scan)")]
+    #[error("{operation}: no complete response within {allowed:?}{advice}")]
     Timeout {
         /// The operation.
         operation: String,
         /// The timeout.
         allowed: Duration,
+        /// The rest of the sentence, if the timeout can be raised.
+        advice: &'static str,
     },
     /// A response that memory is held for did not arrive soon enough.
     #[error(
@@ -40,9 +42,7 @@ pub enum HttpError {
         allowed: Duration,
     },
     /// No memory or slot for a large response was free for too long.
-    #[error(
-        "no memory was free for a large response of the registry, because other runs hold it; the next run tries again"
-    )]
+    #[error("no memory was free for a large response, because other runs hold it; the next run tries again")]
     NoCapacity,
     /// The server did not begin to respond in time.
     #[error("{request}: the server did not start to respond within {allowed:?}")]

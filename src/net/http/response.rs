@@ -79,7 +79,8 @@ impl Response {
 
     /// Returns the pause that an overloaded server asks for with `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
-        let may_rest = matches!(self.status.as_u16(), 429 | 503);
+        // GitHub answers 403 to its limits.
+        let may_rest = matches!(self.status.as_u16(), 403 | 429 | 503);
         let value = self.values(RETRY_AFTER).next().filter(|_| may_rest)?;
         Some(retry_after(value, Timestamp::now())?.min(MAX_RETRY_AFTER))
     }

@@ -90,9 +90,14 @@ async fn run<J: Job>(
 fn refuse_login(answer: &Answer<UpdateProposal>) -> bool {
     let Err(Failure::Sync(error)) = &answer.result else { return false };
     let UpdateProposal { login, signing_login, .. } = &answer.proposer;
-    if error.failure_kind() == Some(FailureKind::Authentication) {
-        login.iter().for_each(GitLoginEntry::refuse);
-    }
+    let kind = error.failure_kind();
+    let is_refused = |login: &&GitLoginEntry| match kind {
+        Some(FailureKind::Authentication) => true,
+        // A signature may have become too old while its request waited.
+        Some(FailureKind::Forbidden) => login.is_signature(),
+        _ => false,
+    };
+    login.iter().filter(is_refused).for_each(GitLoginEntry::refuse);
     login.iter().chain(signing_login).any(GitLoginEntry::is_refused)
 }
 

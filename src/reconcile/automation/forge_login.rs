@@ -16,7 +16,7 @@ use crate::cloud::{
 use crate::error::ReconcileError;
 use crate::forge::AddressError;
 use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind};
-use crate::git::HttpLogin;
+use crate::git::{CredentialsError, HttpCredentials, HttpLogin, RemotePlan};
 use crate::net::ProxyChoice;
 use crate::net::http::{ClientIdentity, Route, Tls};
 use crate::objects::{Objects, ObjectsError};
@@ -47,11 +47,13 @@ pub enum ForgeAccessError {
         #[source]
         cause: AddressError,
     },
-    /// The Secret of the annotation cannot be read.
-    #[error("failed to get secret '{name}' of the annotation tagboat.dev/forge-secret")]
+    /// A Secret cannot be read.
+    #[error("failed to get secret '{name}' of {place}")]
     Secret {
         /// The Secret.
         name: ObjectName,
+        /// The field or annotation that names it.
+        place: &'static str,
         /// The cause.
         #[source]
         cause: Box<ObjectsError>,
@@ -59,6 +61,9 @@ pub enum ForgeAccessError {
     /// The Secret has a malformed value.
     #[error(transparent)]
     Malformed(#[from] SecretDataError),
+    /// The certificates of a Secret cannot be used.
+    #[error("the certificates for the API of the forge cannot be used")]
+    Certificates(#[from] CredentialsError),
     /// The Secret has no login.
     #[error(
         "secret '{name}' of the annotation tagboat.dev/forge-secret has no login: give a `token`, or `username` and `password`, \
@@ -145,26 +150,28 @@ pub async fn forge_access(
         repository: repository(),
         cause: AddressError::ApiUrl { cause: crate::forge::ApiUrlDefect::Malformed },
     })?;
-    let git = remote.access.http_credentials();
-    let route = ApiRoute {
-        proxy: remote.access.proxy().cloned().map_or(ProxyChoice::Environment, ProxyChoice::Given),
-        authority: git.and_then(|git| git.authority.clone()),
-        identity: git
-            .and_then(|git| git.certificate.as_ref())
-            .map(|both| (both.certificate.clone(), both.key.clone())),
-    };
-    let (owner, credential, entry) = match source.forge.forge_secret.name() {
+    let secret = match source.forge.forge_secret.name() {
         Some(name) => {
             let name = ObjectName { namespace: source.repository.namespace.clone(), name: name.to_owned() };
+            let data = read(objects, &name, "the annotation tagboat.dev/forge-secret").await?;
+            Some((name, data))
+        }
+        None => None,
+    };
+    let git = remote.access.http_credentials();
+    let route = api_route(objects, source, remote, secret.as_ref()).await?;
+    let (owner, credential, entry) = match secret {
+        Some((name, data)) => {
             let owner = format!("Secret {name}");
-            let (credential, entry) = match from_secret(objects, address.kind, name).await? {
+            let (credential, entry) = match login_in(&data, address.kind, name)? {
                 SecretLogin::Credential(credential) => (credential, None),
                 SecretLogin::App(app) => {
                     let (repository, route) = (&address.repository.name, &of_clouds(&route));
                     let now = Timestamp::now();
                     let request = AppTokenRequest { app: &app, repository, route, namespace, now };
                     let token = clouds.app_token(request).await?;
-                    (ForgeCredential::Bearer(token), Some(clouds.app_entry(&request)))
+                    let entry = clouds.app_entry(&request, &token);
+                    (ForgeCredential::Bearer(token), Some(entry))
                 }
             };
             (owner, credential, entry)
@@ -197,16 +204,51 @@ enum SecretLogin {
     App(Box<GithubApp>),
 }
 
-/// Reads the login from the Secret of the annotation.
-async fn from_secret(
+/// Reads a Secret that a field or an annotation names.
+async fn read(
     objects: &impl Objects,
-    kind: ForgeKind,
-    name: ObjectName,
-) -> Result<SecretLogin, ForgeAccessError> {
-    match objects.secret(&name.namespace, &name.name).await {
-        Ok(data) => login_in(&data, kind, name),
-        Err(cause) => Err(ForgeAccessError::Secret { name, cause: Box::new(cause) }),
-    }
+    name: &ObjectName,
+    place: &'static str,
+) -> Result<BTreeMap<String, Secret>, ForgeAccessError> {
+    objects.secret(&name.namespace, &name.name).await.map_err(|cause| ForgeAccessError::Secret {
+        name: name.clone(),
+        place,
+        cause: Box::new(cause),
+    })
+}
+
+/// Returns the way to the API: the proxy of the GitRepository, and certificates.
+///
+/// Those of the annotation's Secret come first, then those of `spec.secretRef`, which git over SSH does not use.
+async fn api_route(
+    objects: &impl Objects,
+    source: &SourceConfiguration,
+    remote: &RemotePlan,
+    secret: Option<&(ObjectName, BTreeMap<String, Secret>)>,
+) -> Result<ApiRoute, ForgeAccessError> {
+    let of_forge = secret.map(|(name, data)| certificates(name, data)).transpose()?;
+    let of_git = match &source.secret {
+        Some(name) if remote.access.has_ssh_credentials() => {
+            Some(certificates(name, &read(objects, name, "spec.secretRef").await?)?)
+        }
+        _ => remote.access.http_credentials().cloned(),
+    };
+    let authority = |from: &Option<HttpCredentials>| from.as_ref()?.authority.clone();
+    let identity = |from: &Option<HttpCredentials>| {
+        from.as_ref()?.certificate.as_ref().map(|both| (both.certificate.clone(), both.key.clone()))
+    };
+    Ok(ApiRoute {
+        proxy: remote.access.proxy().cloned().map_or(ProxyChoice::Environment, ProxyChoice::Given),
+        authority: authority(&of_forge).or_else(|| authority(&of_git)),
+        identity: identity(&of_forge).or_else(|| identity(&of_git)),
+    })
+}
+
+fn certificates(
+    name: &ObjectName,
+    data: &BTreeMap<String, Secret>,
+) -> Result<HttpCredentials, CredentialsError> {
+    HttpCredentials::certificates(Some(SecretData { name: &name.to_string(), data }))
 }
 
 /// Returns the login in the data of a Secret.

@@ -241,6 +241,74 @@ async fn one_request_serves_all_that_wait_and_the_cache_keeps_each_repository() 
     assert_eq!(lookups, 1);
 }
 
+/// Each repository of an owner looked up the installation.
+/// Any failed token request dropped it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_installation_of_an_owner_is_looked_up_once_until_it_is_gone() {
+    let answers = Arc::new(AtomicUsize::new(201));
+    let answer = Arc::clone(&answers);
+    let front = Front::alone(move |request| match (request.method.as_str(), answer.load(Ordering::SeqCst)) {
+        ("GET", _) => Reply::body(200, r#"{"id":678}"#),
+        (_, 201) => Reply::body(201, r#"{"token":"ghs_1","expires_at":"2026-01-02T04:04:05Z"}"#),
+        (_, status) => Reply::body(u16::try_from(status).unwrap(), r#"{"message":"no"}"#),
+    });
+    let (clouds, identity) = (small_cache(100), app(&front.url("/"), "1"));
+    let lookups = || front.requests().iter().filter(|request| request.method == "GET").count();
+    let all = async |from: usize, time| {
+        let urls: Vec<_> =
+            (from..from + 20).map(|at| format!("https://github.com/octo/fleet-{at}")).collect();
+        join_all(urls.iter().map(|url| log_in(&clouds, &identity, (url, "apps"), time))).await
+    };
+    assert!(all(0, after(0)).await.iter().all(Result::is_ok));
+    assert_eq!(lookups(), 1);
+    for status in [403, 500, 422] {
+        answers.store(status, Ordering::SeqCst);
+        assert!(all(100 * status, after(0)).await.iter().all(Result::is_err));
+    }
+    assert_eq!(lookups(), 1);
+    answers.store(404, Ordering::SeqCst);
+    assert!(all(100, after(0)).await.iter().all(Result::is_err));
+    answers.store(201, Ordering::SeqCst);
+    let before = lookups();
+    assert!(all(200, after(60)).await.iter().all(Result::is_ok));
+    assert_eq!(lookups(), before + 1);
+}
+
+/// The `Retry-After` of a refused App was ignored.
+#[tokio::test]
+async fn an_app_that_is_limited_waits_as_it_is_told() {
+    let front = Front::alone(|_| {
+        Reply::body(403, r#"{"message":"You have exceeded a secondary rate limit"}"#)
+            .with("Retry-After", "77")
+    });
+    let (clouds, identity) = (small_cache(100), app(&front.url("/"), "7"));
+    let error = log_in(&clouds, &identity, (GITHUB, "apps"), after(0)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot log in as the GitHub App 7: the installation of the App is refused with status 403: You have exceeded a \
+         secondary rate limit: the API limits the requests of this App, and the next run tries again"
+    );
+    let error =
+        log_in(&clouds, &identity, ("https://github.com/octo/other", "apps"), after(60)).await.unwrap_err();
+    assert!((70..=77).contains(&error.retry_after().unwrap().as_secs()), "{error:?}");
+    assert_eq!(front.requests().len(), 1);
+}
+
+/// A signature that was too old for CodeCommit was sent again and again.
+#[tokio::test]
+async fn a_login_that_signs_is_made_again_with_its_own_time() {
+    let recording = Recording::replay(&[]);
+    let clouds = clouds(&recording, &KEYS);
+    let identity = GitIdentity::Aws(CloudIdentity::Process);
+    let first = log_in(&clouds, &identity, (CODE_COMMIT, "apps"), after(0)).await.unwrap();
+    assert!(first.entry.is_signature() && !first.entry.is_refused());
+    first.entry.refuse();
+    assert!(first.entry.is_refused());
+    let second = log_in(&clouds, &identity, (CODE_COMMIT, "apps"), after(1800)).await.unwrap();
+    assert!(parts(&second).1.starts_with("20260102T033405Z") && !second.entry.is_refused());
+    recording.finish();
+}
+
 #[tokio::test]
 async fn tenants_and_keys_share_no_token() {
     let requests = Arc::<AtomicUsize>::default();
@@ -281,10 +349,24 @@ async fn each_refusal_of_github_is_one_sentence_with_a_remedy() {
             "the installation of the App is refused with status 401: 'Expiration time' claim ('exp') is too far in the future: \
              correct the clock of this machine",
         ),
+        ((200, known), (404, "{}"), "its installation 678 for 'octo' is gone: install it there again"),
+        // The installation was said to be missing.
+        (
+            (404, r#"{"message":"Integration not found"}"#),
+            (404, "{}"),
+            "the API knows no App with this ID: correct githubAppID, or githubAppBaseURL",
+        ),
         (
             (200, known),
-            (404, "{}"),
-            "it has no installation 678: install it, or correct githubAppInstallationID",
+            (404, r#"{"message":"Integration not found"}"#),
+            "the API knows no App with this ID: correct githubAppID, or githubAppBaseURL",
+        ),
+        // The installation was said to be suspended.
+        (
+            (200, known),
+            (403, r#"{"message":"API rate limit exceeded for installation ID 678."}"#),
+            "a token of the App's installation is refused with status 403: API rate limit exceeded for installation ID 678.: \
+             the API limits the requests of this App, and the next run tries again",
         ),
         (
             (200, known),

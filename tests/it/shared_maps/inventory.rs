@@ -396,12 +396,6 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/cloud/github_app/tokens.rs",
-        "AppTokens.installations",
-        "fingerprint of a GitHub App with its namespace, key, base URL and route",
-        "4,096; goes with a refused token, or by the namespace with most entries",
-    ),
-    row(
-        "src/cloud/github_app/tokens.rs",
         "AppTokens.unrestricted",
         "fingerprint of a login that was logged as unrestricted",
         "4,096; then those of the namespace with most entries",
