@@ -186,3 +186,32 @@ async fn cloud_identity(
         (None, None) => Ok(CloudIdentity::Process),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::git::LocalPaths;
+    use crate::secrets::Secret;
+
+    #[test]
+    fn clouds_take_certificates_alone_from_the_secret() {
+        let authority = "-----BEGIN CERTIFICATE-----\nx";
+        let items = [("username", "u"), ("password", "p"), ("bearerToken", "b"), ("ca.crt", authority)];
+        let data: BTreeMap<String, Secret> =
+            items.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
+        for (provider, url) in [
+            (GitProvider::Azure, "https://dev.azure.com/org/project/_git/fleet"),
+            (GitProvider::Aws, "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/fleet"),
+        ] {
+            let url = RemoteUrl::parse(url, LocalPaths::Refused).unwrap();
+            let secret = SecretData { name: "apps/login", data: &data };
+            let (credentials, login) = ProviderLogin::plan(&provider, &url, Some(secret), None).unwrap();
+            assert!(matches!(credentials.login, HttpLogin::Anonymous), "{provider}");
+            assert!(credentials.authority.is_some(), "{provider}");
+            // Not for the cloud: an object could read the controller's credentials.
+            assert!(login.route.tls.authority.is_none(), "{provider}");
+        }
+    }
+}

@@ -61,6 +61,20 @@ fn the_arguments_of_flux_are_accepted() {
 }
 
 #[test]
+fn the_limits_of_forges_are_those_of_the_flags() {
+    use crate::forge::ForgeRateLimits;
+    for (flags, concurrency, writes_per_minute) in
+        [(&[][..], 4, None), (&["--forge-concurrency=7", "--forge-writes-per-minute=30"][..], 7, Some(30))]
+    {
+        let limits = options(flags).unwrap().forge_limits;
+        assert_eq!(limits, ForgeRateLimits { concurrency, writes_per_minute });
+    }
+    for flag in ["--forge-concurrency=0", "--forge-writes-per-minute=0"] {
+        assert!(options(&[flag]).is_err(), "{flag}");
+    }
+}
+
+#[test]
 fn flags_without_an_effect_are_warned_of_once_if_they_change_a_default() {
     let options = options(&[
         "--kube-api-qps=100",
