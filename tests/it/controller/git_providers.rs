@@ -3,8 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kube::api::DynamicObject;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DynamicObject, PostParams};
 use serde_json::json;
+use tagboat::cloud::ServiceAccounts;
+use tagboat::objects::cluster::{ClusterObjects, Scope};
+use tagboat::reconcile::repository::request::ObjectIdentity;
 
 use super::scene::{Kind, Scene, condition};
 use crate::support::git_host::{Access, Operation, Settings};
@@ -95,5 +100,72 @@ async fn a_service_account_needs_its_feature_gate() {
         "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature \
          gate in the controller"
     );
+    controller.end().await;
+}
+
+/// The user and the password of the Secret are ignored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_account_is_beside_the_automation_and_the_secret_beside_the_repository() {
+    let scene = Scene::new(&["a"]).await;
+    let here = scene.cluster.namespace().to_owned();
+    let elsewhere = scene.cluster.another_namespace().await;
+    let (client, resource) = (scene.cluster.client(), Kind::Source.resource());
+    let sources: Api<DynamicObject> = Api::namespaced_with(client.clone(), &elsewhere, &resource);
+    let source = |account: Option<&str>, provider: &str| {
+        let url = match provider {
+            "aws" => "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/fleet",
+            _ => "https://dev.azure.com/org/project/_git/fleet",
+        };
+        json!({"spec": {
+            "url": url, "interval": "1m", "provider": provider, "serviceAccountName": account,
+            "secretRef": {"name": "login"},
+        }})
+    };
+    let object = DynamicObject::new("shared", &resource).data(source(Some("robot"), "azure"));
+    sources.create(&PostParams::default(), &object).await.unwrap();
+    let automation = json!({
+        "metadata": {"labels": {"scene": here}},
+        "spec": {"sourceRef": {"kind": "GitRepository", "name": "shared", "namespace": elsewhere}},
+    });
+    scene.patch(Kind::Automation, "a", &automation).await;
+
+    let mut builder = scene.controller();
+    builder.options.controller.scope = Scope { namespace: None, labels: Some(format!("scene={here}")) };
+    let accounts = Arc::new(ClusterObjects::new(client.clone()).accounts());
+    let git = &mut builder.options.run.login.git;
+    git.accounts = Some(ServiceAccounts { accounts, default: Some("tenant".to_owned()) });
+    git.identity = ObjectIdentity::On;
+    let controller = builder.start();
+    let says = async |sentence: &str| {
+        let is = |object: &DynamicObject| {
+            let ready = condition(&object.data["status"], "Ready");
+            ready.is_some_and(|ready| ready["message"].as_str().unwrap().contains(sentence))
+        };
+        scene.until("a", sentence, is).await
+    };
+    says(&format!("failed to get auth secret '{elsewhere}/login'")).await;
+    let secrets: Api<Secret> = Api::namespaced(client, &elsewhere);
+    let secret = json!({
+        "metadata": {"name": "login"}, "stringData": {"username": "u", "password": "planted-hunter2"},
+    });
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    for (number, provider) in ["azure", "aws"].into_iter().enumerate() {
+        for (account, sentence) in [
+            (Some("robot"), format!("cannot log in as the service account '{here}/robot'")),
+            (
+                None,
+                format!(
+                    "cannot log in as '{here}/tenant': the specified default service account does not exist in the object \
+                     namespace"
+                ),
+            ),
+        ] {
+            let patch = kube::api::Patch::Merge(source(account, provider));
+            sources.patch("shared", &kube::api::PatchParams::default(), &patch).await.unwrap();
+            scene.request("a", &format!("{number}{account:?}")).await;
+            let status = says(&sentence).await;
+            assert!(!status.to_string().contains("hunter2"), "{status:#}");
+        }
+    }
     controller.end().await;
 }

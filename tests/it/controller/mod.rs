@@ -11,6 +11,7 @@ mod downgrades;
 mod floating_tags;
 mod floods;
 mod flux_takeover;
+mod forge_calls;
 mod forge_signing;
 mod git_providers;
 mod git_secrets;

@@ -9,5 +9,6 @@ mod github;
 mod gitlab;
 mod life;
 mod program;
+mod routes;
 mod served;
 mod transport;
