@@ -1,5 +1,6 @@
 //! Finds out what is on the branches of an attempt.
 
+use super::apps::KnownApps;
 use super::attempt::{Branch, BranchAttempt};
 use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
 use super::decision::FoundBranch;
@@ -63,12 +64,17 @@ impl<P: Proposer> BranchAttempt<P> {
         if !missing.is_empty() {
             context.remote.fetch(context.mirror, &missing, context.deadline)?;
         }
+        let apps = match unknown.iter().any(|(.., known)| known.is_none()) {
+            true => KnownApps::read(&context.mirror.repository, journal)?,
+            false => KnownApps::default(),
+        };
         for (branch, tip, known) in unknown {
             let mut under = known;
             if known.is_none() {
                 let is_ours = |commit| {
                     let is_author = |people: CommitPeople<'_>| {
-                        self.owners(&branch.name).any(|owner| owner.is_author(people))
+                        !apps.exclude(people)
+                            && self.owners(&branch.name).any(|owner| owner.is_author(people))
                     };
                     with_people(&context.mirror.repository, commit, is_author)
                 };

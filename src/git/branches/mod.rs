@@ -9,6 +9,7 @@
 //! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
 //! | `found` | what is on the branches |
 //! | `decision` | the wanted change and the branch that was found → an action |
+//! | `apps` | the Apps for which a forge has signed our commits |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `landed` | a branch without a wanted change, compared with the base |
 //! | `ownership` | commits that only change what the proposals may change |
@@ -17,6 +18,7 @@
 //! | `shared` | a branch that we pushed, compared with the wanted change of those who take part |
 //! | `stack` | the trees of a branch's commits |
 
+mod apps;
 mod attempt;
 mod beyond;
 mod decision;

@@ -6,6 +6,7 @@ use super::scene::{GithubScene, line};
 use crate::github::server::answer;
 use crate::support::content::file;
 use crate::support::git_host::{Fault, Operation};
+use crate::support::git_program::{git, output};
 
 /// The policies `p0`, `p1`, … of one automation.
 fn names(count: usize) -> Vec<String> {
@@ -62,6 +63,30 @@ fn each_branch_has_a_signed_commit_and_is_kept_after_the_state_is_lost() {
         fleet.assert_signed_on(&branch(&name), 1);
         assert_eq!(fleet.scene.repository.log(&branch(&name)).len(), 2);
     }
+}
+
+/// A commit of each App counted as ours.
+#[test]
+fn a_commit_of_another_app_is_not_overwritten() {
+    let fleet = fleet(2, "forge");
+    fleet.run(0);
+    let repository = &fleet.scene.repository;
+    let changed = file("p0.yaml", format!("{}\n", line("p0").replace("1.0.0", "2.5.0")));
+    let commit = repository.commit(&branch("p0"), "Update p0", &[changed]);
+    let text = String::from_utf8(repository.git(["cat-file", "commit", &commit])).unwrap();
+    let person = "Tester <tester@example.com>";
+    let renovate = "renovate[bot] <29139614+renovate[bot]@users.noreply.github.com>";
+    let text = text.replacen(person, renovate, 1).replacen(person, "GitHub <noreply@github.com>", 1);
+    assert!(text.contains(renovate), "{text}");
+    let write = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    let made = output(git(repository.path()).args(write), text.as_bytes());
+    let made = String::from_utf8(made).unwrap().trim().to_owned();
+    repository.move_branch(&branch("p0"), &made);
+    select(&fleet, 2, "3.0.0");
+    fleet.run(0);
+    assert_eq!(repository.id(&branch("p0")), Some(made));
+    assert_eq!(repository.log(&branch("p1")).len(), 2);
+    fleet.assert_signed_on(&branch("p1"), 1);
 }
 
 #[test]
