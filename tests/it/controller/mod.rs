@@ -24,6 +24,7 @@ mod leader_election;
 mod load;
 mod local_addresses;
 mod marker_conditions;
+mod merges;
 mod minimum_age;
 mod missing_references;
 mod namespace_annotations;

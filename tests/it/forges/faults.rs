@@ -187,6 +187,25 @@ async fn each_failure_of_a_listing_is_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_a_pause_is_a_metric() {
+    for served in ALL {
+        let hub = Hub::new();
+        let front = serve(&hub, served, "GET", |_, _| Some(said(429, "slower").with("Retry-After", "77")));
+        let options = ForgeClientOptions::default();
+        let metrics = options.metrics.clone();
+        let error = client(served, &front, &ForgeClients::new(options))
+            .open_pull_requests(&mut Listing::all())
+            .await
+            .unwrap_err();
+        assert_eq!(class(&error), Class::RateLimited, "{error}");
+        let text = metrics.to_text();
+        let name = format!("tagboat_forge_rest_seconds_total{{forge=\"{}\"}} ", served.forge);
+        let seconds = text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok());
+        assert!(seconds.is_some_and(|seconds| seconds >= 77.0), "{name} {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_failure_to_open_is_told_apart_and_a_later_call_opens_one() {
     let rows = ALL.iter().flat_map(|served| faults().into_iter().map(move |row| (*served, row)));
     join_all(rows.map(async |(served, (name, reply, expected))| {
