@@ -125,7 +125,7 @@ impl UpdateProposal {
     pub fn submit_pull_requests(&self, interval: Duration) {
         let (Some(run), Some(plan)) = (&self.pull_requests, &self.branches) else { return };
         let Some(delivered) = &self.delivered else { return run.touch(interval) };
-        run.submit(plan, &self.readable(plan), delivered.clone(), interval);
+        run.submit(plan, &self.readability(plan), delivered.clone(), interval);
     }
 
     /// Returns the branches of the run that no policy renders.
@@ -179,13 +179,15 @@ impl UpdateProposal {
         if is_written { self.reverts.overwritten() } else { &[] }
     }
 
-    /// Returns the policies of which it is known whether the base needs a change.
+    /// Returns the selected policies, with true for those that are readable.
     ///
-    /// Of those without a usable branch it is not, and of none if a file with markers cannot be parsed.
-    fn readable(&self, plan: &BranchPlan) -> BTreeSet<&ObjectName> {
+    /// Of these it is known whether the base needs a change. Of those without an image or a usable branch it is not, and of none if a file with markers cannot be parsed.
+    fn readability(&self, plan: &BranchPlan) -> BTreeMap<&ObjectName, bool> {
         let is_invalid = |policy: &ObjectName| plan.invalid().iter().any(|invalid| invalid.policy == *policy);
-        let images = self.update.setters.images().map(|(policy, _)| policy);
-        images.filter(|policy| !self.has_unparsable && !is_invalid(policy)).collect()
+        let selected = self.update.setters.selected();
+        selected
+            .map(|(policy, image)| (policy, image.is_some() && !self.has_unparsable && !is_invalid(policy)))
+            .collect()
     }
 
     /// Returns the policies whose values are on the automation's own branches.

@@ -131,11 +131,13 @@ impl Fleet {
 }
 
 /// The manifests of automations that deliver by pull request.
+/// `path` is that of the update; all other members are annotations.
 pub(crate) fn automations_text(automations: &[(&str, Value)]) -> String {
     let mut text = String::new();
     for (name, annotations) in automations {
         let mut all = json!({"tagboat.dev/delivery": "pull-request"});
-        for (name, value) in annotations.as_object().unwrap() {
+        let path = annotations.get("path").cloned().unwrap_or_else(|| json!("./"));
+        for (name, value) in annotations.as_object().unwrap().iter().filter(|(name, _)| *name != "path") {
             all[format!("tagboat.dev/{name}")] = value.clone();
         }
         let automation = json!({
@@ -145,7 +147,7 @@ pub(crate) fn automations_text(automations: &[(&str, Value)]) -> String {
                 "interval": "10m",
                 "sourceRef": {"kind": "GitRepository", "name": "fleet"},
                 "git": {"commit": {"author": {"name": name, "email": "bot@example.com"}}},
-                "update": {"strategy": "Setters", "path": "./"},
+                "update": {"strategy": "Setters", "path": path},
             },
         });
         text.push_str(&format!("---\n{automation}\n"));

@@ -5,4 +5,5 @@ pub(crate) mod fleet;
 mod kills;
 mod life;
 mod merges;
+mod neighbours;
 mod people;

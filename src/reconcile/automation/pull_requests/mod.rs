@@ -9,6 +9,7 @@
 //! | `searches`, `hand_back` | changes of a snapshot: closed pull requests are looked up; people hand branches back |
 //! | `round` | one round of work on a repository: list, decide, act |
 //! | `wanted`, `unwanted`, `second` | branches that are rendered; those that are not any more; further open pull requests of a branch |
+//! | `sharers` | the automations that share a pull request |
 //! | `action`, `put_off`, `merges` | an action as it was decided; changes that wait; merges that the forge was asked for |
 //! | `outcome` | the outcome for a branch |
 //! | `progress`, `open_list` | the outcomes for all branches of an automation, as a condition and events; the list in its message |
@@ -35,6 +36,7 @@ mod round_tests;
 mod run;
 mod searches;
 mod second;
+mod sharers;
 mod snapshot;
 mod tasks;
 mod unwanted;

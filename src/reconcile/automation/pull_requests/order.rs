@@ -48,6 +48,8 @@ pub struct PullRequestOrder {
     pub rendered: BTreeSet<BranchName>,
     /// The policies of which it is known whether the base needs a change.
     pub readable: BTreeSet<PolicyHash>,
+    /// The other policies that it selects.
+    pub unreadable: BTreeSet<PolicyHash>,
     /// The numbers of the pull requests that were open when the automation was reported last.
     pub reported_open: BTreeSet<u64>,
     /// The changes, by branch.
@@ -71,11 +73,12 @@ impl PullRequestOrder {
 
     /// Returns what is wanted of the forge.
     fn wish(&self) -> impl PartialEq {
-        let Self { automation, owner, base, settings, language, rendered, readable, contents, .. } = self;
+        let Self { automation, owner, base, settings, language, rendered, contents, .. } = self;
         let dated = |facts: &BranchFacts| BranchFacts { is_unknown: false, ..*facts };
         let facts: Vec<_> = self.facts.iter().map(|(branch, facts)| (branch, dated(facts))).collect();
         let by = (automation, owner, base, settings, language);
-        (by, rendered, readable, contents, facts, self.delivered.without_commits())
+        let policies = (&self.readable, &self.unreadable);
+        (by, rendered, policies, contents, facts, self.delivered.without_commits())
     }
 
     /// Returns true if the automation's own windows and quiet period are overridden.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tagboat_api::ObjectName;
 
-use super::super::delivery::{BranchState, OwnerHash, PolicyHash};
+use super::super::delivery::{BranchState, OwnerHash};
 use super::action::BranchError;
 use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
@@ -249,20 +249,17 @@ impl<F: Forge> Round<'_, F> {
 
     async fn work_on(&self, base: &BranchName, work: &mut RoundWork) -> Result<(), ForgeError> {
         let branches = self.rendered(base);
-        let readable: BTreeSet<PolicyHash> =
-            self.orders_on(base).flat_map(|order| order.readable.iter().cloned()).collect();
         for branch in &branches {
-            let done = self.work_on_branch((base, branch), &readable, work).await;
+            let done = self.work_on_branch((base, branch), work).await;
             work.outcome.settle(done, (base, branch))?;
         }
         let would_open = self.would_open(base, &work.outcome);
         for branch in self.unwanted(base, &branches, &work.snapshot) {
-            let known = (&readable, &would_open);
-            let done = self.work_on_unwanted((base, &branch), known, work).await;
+            let done = self.work_on_unwanted((base, &branch), &would_open, work).await;
             work.outcome.settle(done, (base, &branch))?;
         }
         for second in work.snapshot.seconds(base) {
-            let done = self.work_on_second(&second, &readable, work).await;
+            let done = self.work_on_second(&second, work).await;
             let (done, end) = work.outcome.end_of(done, (base, &second.head));
             let numbered = |done| PullRequestOutcome { number: Some(second.number), ..done };
             work.outcome.seconds.extend(done.map(numbered));

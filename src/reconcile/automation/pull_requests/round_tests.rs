@@ -119,6 +119,7 @@ pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
         facts: BTreeMap::new(),
         rendered: branches.iter().map(|name| name.parse().unwrap()).collect(),
         readable: BTreeSet::new(),
+        unreadable: BTreeSet::new(),
         reported_open: BTreeSet::from([7]),
         contents: BTreeMap::new(),
         delivered: Delivered {
@@ -156,6 +157,18 @@ async fn round_of(
     let mode = if is_dry_run { RoundMode::DryRun } else { RoundMode::Single };
     let round = Round { mode, ..plain_round(forge, &pool, &orders, &handled) };
     run(&round, snapshot).await
+}
+
+/// Returns what a dry run would do with some open pull requests.
+pub(super) async fn decided(orders: Vec<PullRequestOrder>, listed: Vec<PullRequest>) -> Vec<String> {
+    let forge = Failing { listed: Mutex::new(listed), ..Failing::default() };
+    let done = round_of(&forge, orders, &mut Snapshot::default(), true).await;
+    assert_eq!(done.failure, None);
+    let shown = |one: &PullRequestOutcome| match one.number {
+        Some(number) => format!("{} #{number}", one.action.name()),
+        None => format!("{} {}", one.action.name(), one.branch),
+    };
+    done.all().map(shown).collect()
 }
 
 async fn run(round: &Round<'_, Failing>, snapshot: &mut Snapshot) -> RoundOutcome {

@@ -136,15 +136,19 @@ impl PullRequestRun {
 
     /// Hands the order of the run over, with the result of git.
     ///
-    /// `readable` are the policies of which it is known whether the base needs a change. An order that wants the same as the last one has the pull
-    /// requests listed again once in an interval.
+    /// `policies` are those that it selects, with true if it is known whether the base needs a change. An order that wants the
+    /// same as the last one has the pull requests listed again once in an interval.
     pub fn submit(
         &self,
         plan: &BranchPlan,
-        readable: &BTreeSet<&ObjectName>,
+        policies: &BTreeMap<&ObjectName, bool>,
         delivered: Delivered,
         interval: Duration,
     ) {
+        let of = |is_readable: bool| {
+            let some = policies.iter().filter(|(_, readable)| **readable == is_readable);
+            some.map(|(policy, _)| PolicyHash::of(policy)).collect()
+        };
         let order = PullRequestOrder {
             automation: self.automation.clone(),
             owner: self.owner.clone(),
@@ -153,7 +157,8 @@ impl PullRequestRun {
             language: self.language,
             facts: plan.branches(),
             rendered: plan.bundles().keys().cloned().collect(),
-            readable: readable.iter().map(|policy| PolicyHash::of(policy)).collect(),
+            readable: of(true),
+            unreadable: of(false),
             reported_open: self.reported_open.clone(),
             contents: self.contents.clone(),
             delivered,

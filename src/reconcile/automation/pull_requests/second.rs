@@ -2,9 +2,7 @@
 //!
 //! Some forges, such as Gitea, open two if two processes ask for one at the same time.
 
-use std::collections::BTreeSet;
-
-use super::super::delivery::{PolicyHash, PullRequestAction, decide_second};
+use super::super::delivery::{PullRequestAction, decide_second};
 use super::action::BranchError;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::records::is_open;
@@ -18,15 +16,15 @@ impl<F: Forge> Round<'_, F> {
     pub(super) async fn work_on_second(
         &self,
         second: &PullRequest,
-        readable: &BTreeSet<PolicyHash>,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let (base, branch) = (&second.base, &second.head);
         let first = work.snapshot.found(base, branch).open.filter(|first| first.number < second.number);
         let Some(first) = first else { return Ok(None) };
-        let decision = decide_second(second, first, (&self.owners_on(base), readable), self.limit)?;
-        let orders: Vec<_> = self.orders_on(base).collect();
-        let (decision, _) = self.held(decision, &orders, &mut work.outcome).await;
+        let sharers = self.sharers(second);
+        let known = (&self.owners_on(base), &sharers.readable());
+        let decision = decide_second(second, first, known, self.limit)?;
+        let (decision, _) = self.held(decision, &sharers.orders, &mut work.outcome).await;
         let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
         if !self.mode.is_dry_run() {
             if is_open(&self.forge.edit(second, edit).await?) {

@@ -1,10 +1,8 @@
 //! Branches with open pull requests that no automation renders any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::super::delivery::{
-    ImageHash, OtherBranch, PolicyHash, PullRequestAction, UnwantedPullRequest, decide_unwanted,
-};
+use super::super::delivery::{OtherBranch, PullRequestAction, UnwantedPullRequest, decide_unwanted};
 use super::action::{BranchError, Done};
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::round::{Round, RoundOutcome, RoundWork};
@@ -39,19 +37,14 @@ impl<F: Forge> Round<'_, F> {
     pub(super) async fn work_on_unwanted(
         &self,
         (base, branch): (&BranchName, &BranchName),
-        (readable, would_open): (&BTreeSet<PolicyHash>, &BTreeSet<BranchName>),
+        would_open: &BTreeSet<BranchName>,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let Some(open) = work.snapshot.found(base, branch).open.cloned() else { return Ok(None) };
-        let owners = self.owners_on(base);
+        let sharers = self.sharers(&open);
         // Git looks at the branch in the next run; until then, commits of others may be on it.
-        let order = self.orders_on(base).find(|order| order.facts.contains_key(branch));
-        let Some(state) = order.and_then(|order| order.state(branch, |_| true)) else { return Ok(None) };
-        let wanted: BTreeMap<BranchName, BTreeSet<ImageHash>> = self
-            .orders_on(base)
-            .flat_map(|order| &order.contents)
-            .map(|(branch, _)| (branch.clone(), self.wanted(base, branch).images))
-            .collect();
+        let Some(state) = sharers.state(branch) else { return Ok(None) };
+        let wanted = sharers.changes();
         let others: Vec<OtherBranch<'_>> = wanted
             .iter()
             .map(|(branch, images)| OtherBranch {
@@ -64,14 +57,13 @@ impl<F: Forge> Round<'_, F> {
         let decision = decide_unwanted(&UnwantedPullRequest {
             pull_request: &open,
             branch: state,
-            judged: judged(&self.orders_on(base).collect::<Vec<_>>(), branch),
-            owners: &owners,
-            readable,
+            judged: judged(&sharers.orders, branch),
+            owners: &self.owners_on(base),
+            readable: &sharers.readable(),
             others: &others,
             limit: self.limit,
         })?;
-        let orders: Vec<_> = self.orders_on(base).collect();
-        let (decision, withheld) = self.held(decision, &orders, &mut work.outcome).await;
+        let (decision, withheld) = self.held(decision, &sharers.orders, &mut work.outcome).await;
         match self.carry_out(&decision, (base, branch), work).await? {
             Done::Outcome(done) => {
                 let done = done.with_withheld(withheld);

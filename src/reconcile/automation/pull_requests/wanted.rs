@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::delivery::{
-    BranchState, Decision, ImageHash, OwnerHash, PolicyHash, PullRequestOptions, PullRequestReason,
-    PullRequestText, TextError, TextSource, WantedPullRequest, decide,
+    BranchState, Decision, ImageHash, OwnerHash, PullRequestOptions, PullRequestReason, PullRequestText,
+    TextError, TextSource, WantedPullRequest, decide,
 };
 use super::action::{BranchError, Done};
 use super::order::{BranchContent, PullRequestOrder};
@@ -66,7 +66,6 @@ impl<F: Forge> Round<'_, F> {
     pub(super) async fn work_on_branch(
         &self,
         (base, branch): (&BranchName, &BranchName),
-        readable: &BTreeSet<PolicyHash>,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let wanted = self.wanted(base, branch);
@@ -87,6 +86,8 @@ impl<F: Forge> Round<'_, F> {
         let state = state.unwrap_or(BranchState::Failed);
         let text = self.text(&wanted, branch, base).await?;
         let known = self.owners_on(base);
+        let open = work.snapshot.found(base, branch).open;
+        let readable = open.map(|open| self.sharers(open).readable()).unwrap_or_default();
         let request = WantedPullRequest {
             branch,
             base,
@@ -95,7 +96,7 @@ impl<F: Forge> Round<'_, F> {
             judged: judged(&wanted.orders, branch),
             made_at: made_at(&wanted.orders),
             images: &wanted.images,
-            readable,
+            readable: &readable,
             options: &wanted.options,
             text: text.as_ref(),
             separate: self.separate,

@@ -1,0 +1,70 @@
+//! Automations with other paths that select the same policies.
+
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, actions};
+use crate::support::fleet::tag_line;
+
+/// The automations `prod` and `staging`, each with a file of its own.
+async fn fleet(name: &str) -> Fleet {
+    let fleet = Fleet::new(name).await;
+    for path in ["prod/app.yaml", "staging/app.yaml"] {
+        fleet.forge.write("main", path, &tag_line("4.0.6")).await;
+    }
+    fleet
+}
+
+fn automations(prod: &Value, staging: &Value) -> [(&'static str, Value); 2] {
+    let with = |path: &str, annotations: &Value| {
+        let mut all = annotations.clone();
+        all["path"] = json!(path);
+        all
+    };
+    [("prod", with("./prod", prod)), ("staging", with("./staging", staging))]
+}
+
+/// The pull requests that each automation reports.
+fn all_actions(fleet: &Fleet) -> Vec<String> {
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    run.json()["automations"].as_array().unwrap().iter().flat_map(actions).collect()
+}
+
+/// `staging` could read the policy, so the pull request of `prod` was closed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_one_automation_cannot_parse_closes_no_pull_request_of_it() {
+    let fleet = fleet("unparsable-prod").await;
+    fleet.write_all(&automations(&json!({}), &json!({})), "5.0.3");
+    let branches = ["tagboat/default-prod-prod", "tagboat/default-staging-staging"];
+    assert_eq!(all_actions(&fleet), branches.map(|branch| format!("{branch}: opened")));
+    let broken = format!("a: [\n{}", tag_line("4.0.6"));
+    fleet.forge.write("main", "prod/app.yaml", &broken).await;
+    for _ in 0..2 {
+        let expected = [format!("{}: left", branches[0]), format!("{}: kept", branches[1])];
+        assert_eq!(all_actions(&fleet), expected);
+    }
+    // Nor is it superseded if the automation renders another branch by now.
+    let elsewhere = json!({"push-branch": "elsewhere"});
+    fleet.write_all(&automations(&elsewhere, &json!({})), "5.0.3");
+    all_actions(&fleet);
+    assert!(fleet.pulls().await.iter().all(|pull| pull["state"] == "open"));
+}
+
+/// It stayed open, and named the branch of `staging` later.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_window_of_one_automation_keeps_no_superseded_pull_request_of_another_open() {
+    let fleet = fleet("windows").await;
+    let named = |name: &str| json!({"push-branch": format!("{name}/{{{{ .Image.Tag }}}}")});
+    let (prod, mut staging) = (named("prod"), named("staging"));
+    fleet.write_all(&automations(&prod, &staging), "5.0.3");
+    assert_eq!(all_actions(&fleet), ["prod/5.0.3: opened", "staging/5.0.3: opened"]);
+    staging["windows"] = json!("[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]");
+    fleet.write_all(&automations(&prod, &staging), "6.0.0");
+    let done = all_actions(&fleet);
+    assert!(done.contains(&"prod/5.0.3: closed (superseded)".to_owned()), "{done:?}");
+    let pulls = fleet.pulls().await;
+    let closed: Vec<&Value> = pulls.iter().filter(|pull| pull["state"] == "closed").collect();
+    assert_eq!(closed.len(), 1, "{pulls:#?}");
+    let body = closed[0]["body"].as_str().unwrap();
+    assert!(body.contains("`prod/6.0.0`") && !body.contains("staging"), "{body}");
+}
