@@ -34,6 +34,19 @@ impl PullRequestOptions {
         all.fold(first, Self::and)
     }
 
+    /// Returns the settings without the reviewers and assignees of others.
+    #[must_use]
+    pub fn without_people_of(self, others: &Self) -> Self {
+        let beyond = |names: Vec<String>, known: &[String]| {
+            names.into_iter().filter(|name| !known.contains(name)).collect()
+        };
+        Self {
+            reviewers: beyond(self.reviewers, &others.reviewers),
+            assignees: beyond(self.assignees, &others.assignees),
+            ..self
+        }
+    }
+
     /// Returns true if something is added after a pull request was opened.
     pub(super) fn has_separate(&self, parts: SeparateParts) -> bool {
         parts.labels && !self.labels.is_empty()

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::delivery::{
-    BranchState, Decision, ImageHash, OwnerHash, PullRequestOptions, PullRequestReason, PullRequestText,
-    TextError, TextSource, WantedPullRequest, decide,
+    BranchState, Decision, ImageHash, Memory, OwnerHash, PullRequestOptions, PullRequestReason,
+    PullRequestText, TextError, TextSource, WantedPullRequest, decide,
 };
 use super::action::{BranchError, Done};
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::PullRequestOutcome;
 use super::round::{Round, RoundWork};
 use super::snapshot::Snapshot;
-use crate::forge::{Forge, ForgeError};
+use crate::forge::{Forge, ForgeError, PullRequest};
 use crate::git::{BranchName, BranchOutcome, CommitId};
 
 /// The timeout of the rendering of a text.
@@ -57,8 +57,9 @@ impl<F: Forge> Round<'_, F> {
         } else {
             changing.iter().map(|order| order.owner.clone()).collect()
         };
+        // One that has nothing to change at the moment may have later, so its caution counts.
+        let options = PullRequestOptions::united(rendering.iter().map(|order| &order.settings));
         let orders = if changing.is_empty() { rendering } else { changing };
-        let options = PullRequestOptions::united(orders.iter().map(|order| &order.settings));
         Wanted { base, orders, owners, images, options }
     }
 
@@ -88,6 +89,7 @@ impl<F: Forge> Round<'_, F> {
         let known = self.owners_on(base);
         let open = work.snapshot.found(base, branch).open;
         let readable = open.map(|open| self.sharers(open).readable()).unwrap_or_default();
+        let joined = open.map(|open| joined(&wanted.orders, open)).unwrap_or_default();
         let request = WantedPullRequest {
             branch,
             base,
@@ -98,6 +100,7 @@ impl<F: Forge> Round<'_, F> {
             images: &wanted.images,
             readable: &readable,
             options: &wanted.options,
+            joined: &joined,
             text: text.as_ref(),
             separate: self.separate,
             limit: self.limit,
@@ -208,6 +211,17 @@ fn newest<'r>(
 /// Returns the time at which the first of the runs of automations began.
 fn made_at(orders: &[&Arc<PullRequestOrder>]) -> Instant {
     orders.iter().map(|order| order.made_at).min().unwrap_or_else(Instant::now)
+}
+
+/// Returns the settings of the automations that the last line of a pull request lacks.
+fn joined(orders: &[&Arc<PullRequestOrder>], open: &PullRequest) -> PullRequestOptions {
+    let Some(memory) = Memory::of_body(&open.body) else { return PullRequestOptions::default() };
+    let (known, new): (Vec<_>, Vec<_>) =
+        orders.iter().partition(|order| memory.owners.contains(&order.owner));
+    let united = |orders: Vec<&&Arc<PullRequestOrder>>| {
+        PullRequestOptions::united(orders.into_iter().map(|order| &order.settings))
+    };
+    united(new).without_people_of(&united(known))
 }
 
 /// Renders the text of automations; there is none if nothing is left to change.

@@ -38,8 +38,10 @@ pub struct WantedPullRequest<'a> {
     ///
     /// It is known of them whether the base needs a change.
     pub readable: &'a BTreeSet<PolicyHash>,
-    /// The settings.
+    /// The settings of all automations that render the branch.
     pub options: &'a PullRequestOptions,
+    /// The settings of those that have joined the open pull request.
+    pub joined: &'a PullRequestOptions,
     /// The text, if there is something to change.
     pub text: Option<&'a PullRequestText>,
     /// The parts that the forge adds after opening a pull request.
@@ -284,6 +286,9 @@ impl WantedPullRequest<'_> {
         if is_incomplete {
             edit.added_reviewers.clone_from(&self.options.reviewers);
             edit.added_assignees.clone_from(&self.options.assignees);
+        } else {
+            edit.added_reviewers.clone_from(&self.joined.reviewers);
+            edit.added_assignees.clone_from(&self.joined.assignees);
         }
         // Labels that people removed stay away, unless another automation has joined.
         if is_incomplete || memory.is_none_or(|memory| !self.owners.is_subset(&memory.owners)) {

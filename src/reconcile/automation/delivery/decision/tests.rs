@@ -54,6 +54,7 @@ struct Case {
     ended_at: Option<Instant>,
     readable: Vec<&'static str>,
     options: PullRequestOptions,
+    joined: PullRequestOptions,
     text: &'static str,
     separate: SeparateParts,
 }
@@ -68,6 +69,7 @@ impl Default for Case {
             ended_at: None,
             readable: vec!["web", "api"],
             options: PullRequestOptions::default(),
+            joined: PullRequestOptions::default(),
             text: "a table",
             separate: SeparateParts::default(),
         }
@@ -88,6 +90,7 @@ impl Case {
             images: &images,
             readable: &self.readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
             options: &self.options,
+            joined: &self.joined,
             text: Some(&text).filter(|_| !images.is_empty()),
             separate: self.separate,
             limit: None,
