@@ -2,7 +2,7 @@
 //!
 //! A draft is a title that begins with `WIP: `. Labels of unknown names are dropped silently, so missing ones are created. The
 //! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one; so those of
-//! many heads are found by one listing. A pull
+//! many heads are found by one listing. A single closed one is told with the tip that its branch has now. A pull
 //! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled.
 //!
 //! | files | contents |
@@ -240,7 +240,9 @@ impl<T: Transport> Gitea<T> {
         }
         if !used.is_empty() {
             let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
-            found.extend(self.list(&query, MAX_CLOSED, &mut Listing::of_heads(used)).await?);
+            // Of one that is found twice, the first counts.
+            let listed = self.list(&query, MAX_CLOSED, &mut Listing::of_heads(used)).await?;
+            found.splice(..0, listed);
         }
         let mut by_head: BTreeMap<_, _> = heads.into_iter().map(|head| (head.clone(), Vec::new())).collect();
         for one in newest_first(found).into_iter().filter(|one| one.base == *base) {
@@ -263,7 +265,14 @@ impl<T: Transport> Gitea<T> {
         let response = self.client.send(request).await?;
         match response.status {
             404 => Ok(None),
-            200..=299 => self.client.checked(OPERATION, pull_request(&response.body)).map(Some),
+            200..=299 => {
+                let found = self.client.checked(OPERATION, pull_request(&response.body))?;
+                // Of a closed one, the tip that the branch has now is told, and only a list has its own.
+                Ok(Some(found.map(|one| match one.state {
+                    PullRequestState::Open => one,
+                    _ => PullRequest { head_commit: None, ..one },
+                })))
+            }
             _ => Err(self.client.failure(OPERATION, &response)),
         }
     }

@@ -105,6 +105,11 @@ impl Branch {
         }
     }
 
+    /// Returns the tip if a person has refused the wanted branch with it.
+    pub(super) fn refused_tip(&self) -> Option<CommitId> {
+        self.tip.filter(|tip| self.facts.refused_tip == Some(*tip) && !self.drafts.is_empty())
+    }
+
     /// Returns true if nothing is wanted of it, and no forge tells its end.
     pub(super) fn may_be_stale(&self) -> bool {
         self.drafts.is_empty() && self.facts.is_deleted_if_stale
@@ -393,6 +398,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 Ok(found) => found,
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
+            if self.is_refused_there(branch, &objects, &mut |_| deadline.check())? {
+                branch.facts.is_refused = true;
+            }
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
             if branch.decision == Decision::Delete && !self.may_delete(branch, journal) {
                 branch.decision = Decision::Leave(LeftReason::NothingLeft);

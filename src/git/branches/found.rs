@@ -44,6 +44,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 branch.has_lost_base = true;
             }
         }
+        let refused: Vec<CommitId> = branches.iter().filter_map(Branch::refused_tip).collect();
         let mut unknown: Vec<(&mut Branch, CommitId, Option<CommitId>)> = Vec::new();
         for branch in branches {
             let BranchFacts { is_refused, is_finished, has_pull_request, is_deleted_if_stale, .. } =
@@ -57,8 +58,8 @@ impl<P: Proposer> BranchAttempt<P> {
                 unknown.push((branch, tip, known));
             }
         }
-        let mut missing: Vec<CommitId> =
-            unknown.iter().map(|(_, tip, _)| *tip).filter(|tip| !context.mirror.has(*tip)).collect();
+        let tips = unknown.iter().map(|(_, tip, _)| *tip).chain(refused);
+        let mut missing: Vec<CommitId> = tips.filter(|tip| !context.mirror.has(*tip)).collect();
         missing.sort_unstable();
         missing.dedup();
         if !missing.is_empty() {

@@ -17,6 +17,7 @@
 //! | `signing` | the signing of commits by a forge |
 //! | `shared` | a branch that we pushed, compared with the wanted change of those who take part |
 //! | `stack` | the trees of a branch's commits |
+//! | `untold` | branches that a person has refused without a word about their change |
 
 mod apps;
 mod attempt;
@@ -34,6 +35,7 @@ mod shared;
 mod signing;
 mod stack;
 mod state;
+mod untold;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{

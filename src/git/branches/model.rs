@@ -29,6 +29,10 @@ pub struct BranchFacts {
     pub is_unknown: bool,
     /// A person has refused the change: the branch stays as it is.
     pub is_refused: bool,
+    /// The tip with which a person has refused the branch without naming its change.
+    ///
+    /// The branch stays as it is if it has this tip and all wanted values.
+    pub refused_tip: Option<CommitId>,
     /// If the branch does not exist, a person has deleted it.
     ///
     /// It is not created again.
@@ -65,6 +69,7 @@ impl BranchFacts {
         Self {
             is_unknown: any(|facts| facts.is_unknown),
             is_refused: !all.is_empty() && each(|facts| facts.is_refused),
+            refused_tip: all.iter().find_map(|(_, facts)| facts.refused_tip),
             is_refused_if_absent: !all.is_empty() && each(|facts| facts.is_refused_if_absent),
             has_pull_request: any(|facts| facts.has_pull_request),
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),

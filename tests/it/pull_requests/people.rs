@@ -41,6 +41,28 @@ async fn a_refusal_stands_until_there_is_a_new_image() {
     assert_eq!(fleet.pulls().await.len(), 2);
 }
 
+/// It was opened again: without the last line, nothing was refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_stands_if_the_person_replaces_the_body() {
+    let (fleet, number) = opened("replaced").await;
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.edit(number, json!({"body": "We stay at 4.0.6.", "state": "closed"})).await;
+    assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+    // The base changes a file of the branch, and the state is lost.
+    fleet.forge.write("main", "app.yaml", &format!("a: 1\n{}", tag_line("4.0.6"))).await;
+    for is_lost in [false, true] {
+        if is_lost {
+            fleet.lose_state();
+        }
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, tip.clone()));
+        assert_eq!(fleet.delivery(), format!("True Current refused by a person: #{number}"));
+    }
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(action(&fleet.run()), "kept");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn text_that_a_person_wrote_stays() {
     let (fleet, number) = opened("text").await;

@@ -54,16 +54,17 @@ pub fn branch_facts(
     }
     let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
     let is_refused = refusal(images, past).is_some();
+    let refused_tip = untold_refusal(past).and_then(|closed| closed.head_commit);
     let is_finished = newest(past).is_some_and(|newest| {
         has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
     });
-    BranchFacts { is_refused, is_finished, ..BranchFacts::default() }
+    BranchFacts { is_refused, refused_tip, is_finished, ..BranchFacts::default() }
 }
 
 /// Returns the newest pull request by which people refused all of some images.
 ///
-/// An image that was in no pull request that a person closed is not refused. A pull request that does not say which images it
-/// had refuses nothing. Without images, the newest pull request decides: its branch stays as people left it.
+/// An image that was in no pull request that a person closed is not refused. One that does not say which images it had is an
+/// [`untold_refusal`]. Without images, the newest pull request decides: its branch stays as people left it.
 pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
     let closed = |pull_request: &&PullRequest| is_closed_by_person(pull_request);
     if images.is_empty() {
@@ -78,6 +79,14 @@ pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest])
     }
     let has_one = |memory: &Memory| !memory.images.is_disjoint(images);
     memories.iter().find(|(_, memory)| has_one(memory)).map(|(closed, _)| *closed)
+}
+
+/// Returns the newest pull request if a person refused untold images by it.
+///
+/// Its last line was removed, or was never there. The images are those of its head.
+pub(super) fn untold_refusal(past: &[PullRequest]) -> Option<&PullRequest> {
+    let is_untold = |one: &&PullRequest| is_closed_by_person(one) && Memory::of_body(&one.body).is_none();
+    newest(past).filter(is_untold)
 }
 
 /// Returns the newest pull request that says something about a branch.
@@ -200,6 +209,39 @@ pub(super) mod tests {
             let found = FoundPullRequests { open: Some(&open), ..found };
             let facts = owned(found);
             assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, open_one, "{name}");
+        }
+    }
+
+    /// Its images counted as new, and it was opened again.
+    #[test]
+    fn a_closed_pull_request_without_the_last_line_refuses_what_its_head_has() {
+        let head = |digit: &str| Some(digit.repeat(40).parse::<CommitId>().unwrap());
+        let closed = |number| PullRequest {
+            number,
+            state: Closed,
+            head_commit: head("1"),
+            ..pull_request("t", "We stay at 1.0.0.")
+        };
+        let web: &[(&str, &str)] = &[("web", "1")];
+        let told =
+            |state, reason| PullRequest { head_commit: head("2"), ..with_images(9, state, web, reason) };
+        for (name, past, expected) in [
+            ("none", vec![], None),
+            ("the newest", vec![closed(8)], head("1")),
+            ("its head is unknown", vec![PullRequest { head_commit: None, ..closed(8) }], None),
+            ("another one was closed by a person since", vec![told(Closed, None), closed(8)], None),
+            ("another one was merged since", vec![told(Merged, None), closed(8)], None),
+            (
+                "a second one was closed by us",
+                vec![told(Closed, Some(ClosedReason::Duplicate)), closed(8)],
+                head("1"),
+            ),
+            ("merged", vec![PullRequest { state: Merged, ..closed(8) }], None),
+        ] {
+            let images = BTreeSet::from([image("web", "2")]);
+            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
+            let facts = branch_facts(&images, &owner("fleet"), found);
+            assert_eq!((facts.refused_tip, facts.is_refused), (expected, false), "{name}");
         }
     }
 

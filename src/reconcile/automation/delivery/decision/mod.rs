@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tagboat_api::settings::MergeTime;
 
-use super::found::{FoundPullRequests, refusal};
+use super::found::{FoundPullRequests, refusal, untold_refusal};
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
 use super::options::PullRequestOptions;
 use super::text::{Content, PullRequestText, TextError, closed_body};
@@ -168,7 +168,8 @@ impl WantedPullRequest<'_> {
     fn without_open(&self, branch: BranchState, found: FoundPullRequests<'_>) -> Result<Decision, TextError> {
         let nothing = Decision::of(PullRequestAction::Nothing, None);
         let (Some(text), false) = (self.text, self.images.is_empty()) else { return Ok(nothing) };
-        if let Some(refused) = refusal(self.images, found.past.unwrap_or_default()) {
+        let past = found.past.unwrap_or_default();
+        if let Some(refused) = refusal(self.images, past).or_else(|| self.refused_at(branch, past)) {
             let reason = Some(PullRequestReason::ClosedByPerson);
             return Ok(Decision { reason, ..Decision::of(PullRequestAction::Leave, Some(refused.number)) });
         }
@@ -201,6 +202,17 @@ impl WantedPullRequest<'_> {
         };
         let merge = self.merge(tip);
         Ok(Decision { merge, ..Decision::of(PullRequestAction::Open(Box::new(new)), None) })
+    }
+
+    /// Returns the pull request by which a person has refused the tip of a branch.
+    fn refused_at<'p>(&self, branch: BranchState, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
+        let tip = match branch {
+            BranchState::Current { tip, is_new: false } => Some(tip),
+            // Git has found the wanted images there.
+            BranchState::Left(LeftBranch::Refused) => self.judged,
+            _ => None,
+        };
+        untold_refusal(past).filter(|closed| tip.is_some() && closed.head_commit == tip)
     }
 
     fn of_open(&self, branch: BranchState, open: &PullRequest) -> Result<Decision, TextError> {

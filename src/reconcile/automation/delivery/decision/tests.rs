@@ -501,6 +501,56 @@ fn labels_that_people_removed_stay_away() {
     }
 }
 
+/// Only the labels of an automation that joined later were added.
+#[test]
+fn the_reviewers_of_an_automation_that_joins_are_asked() {
+    let names = |name: &str| vec![name.to_owned()];
+    let joined = PullRequestOptions {
+        reviewers: names("ann"),
+        assignees: names("bob"),
+        ..PullRequestOptions::default()
+    };
+    let case = Case { owners: vec![owner("fleet"), owner("other")], joined, ..Case::default() };
+    let decision = case.decide(current(false), Some(&ours(WEB_1)), &[]);
+    let PullRequestAction::Edit(edit) = decision.action else { panic!("{decision:?}") };
+    assert_eq!((edit.added_reviewers, edit.added_assignees), (names("ann"), names("bob")));
+}
+
+/// The refusal was lost with the last line.
+#[test]
+fn a_person_who_replaces_the_body_refuses_the_tip_of_the_branch() {
+    let other: CommitId = "2".repeat(40).parse().unwrap();
+    let closed = |head_commit| PullRequest {
+        state: Closed,
+        head_commit,
+        ..pull_request("Update web", "We stay at 1.0.0.")
+    };
+    let refused = "left closed-by-a-person #7";
+    for (rule, branch, judged, past, expected) in [
+        ("the tip", current(false), Some(tip()), vec![closed(Some(tip()))], refused),
+        (
+            "git found its values",
+            BranchState::Left(LeftBranch::Refused),
+            Some(tip()),
+            vec![closed(Some(tip()))],
+            refused,
+        ),
+        ("another tip", current(false), Some(tip()), vec![closed(Some(other))], "opened"),
+        ("an unknown tip", current(false), Some(tip()), vec![closed(None)], "opened"),
+        ("made by this run", current(true), Some(tip()), vec![closed(Some(tip()))], "opened"),
+        (
+            "another one since",
+            current(false),
+            Some(tip()),
+            vec![with_images(9, Merged, WEB_2, None), closed(Some(tip()))],
+            "opened",
+        ),
+    ] {
+        let case = Case { judged, ..Case::default() };
+        assert_eq!(shown(&case.decide(branch, None, &past)), expected, "{rule}");
+    }
+}
+
 #[test]
 fn a_merge_is_bound_to_the_commit_of_the_branch() {
     use MergeTime::{ByHand, Immediately, WhenReady};
