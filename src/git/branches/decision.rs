@@ -94,8 +94,8 @@ pub(super) fn decide(
     let is_kept_by_others = facts.has_pull_request || facts.is_deleted_if_stale;
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
-        _ if facts.is_refused => Decision::Leave(LeftReason::Refused),
-        (true, FoundBranch::Absent) if facts.is_refused_if_absent => Decision::Leave(LeftReason::Refused),
+        (true, FoundBranch::Same) if facts.has_pull_request => Decision::Keep,
+        _ if facts.is_refused_at(tip) => Decision::Leave(LeftReason::Refused),
         (true, FoundBranch::Same) => Decision::Keep,
         _ if facts.is_unknown => Decision::Leave(LeftReason::AwaitingForge),
         (true, FoundBranch::Absent) => Decision::Create,
@@ -172,6 +172,27 @@ mod tests {
             (true, Absent, refused, Decision::Leave(LeftReason::Refused)),
             (true, Ours, refused, Decision::Leave(LeftReason::Refused)),
             (false, Ours, BranchFacts { is_finished: true, ..refused }, Decision::Leave(LeftReason::Refused)),
+            // The open pull request has another change than one that a person has refused.
+            (
+                true,
+                Ours,
+                BranchFacts { has_pull_request: true, ..refused },
+                Decision::Leave(LeftReason::Refused),
+            ),
+            (
+                true,
+                others(),
+                BranchFacts { has_pull_request: true, ..refused },
+                Decision::Leave(LeftReason::Refused),
+            ),
+            // A person has taken it up again.
+            (true, Same, BranchFacts { has_pull_request: true, ..refused }, Decision::Keep),
+            (
+                true,
+                Ours,
+                BranchFacts { has_pull_request: true, is_refused_if_absent: true, ..refused },
+                Decision::Rebuild,
+            ),
             // A branch in a queue waits, unless it is as wanted.
             (true, Same, queued, Decision::Keep),
             (true, Ours, queued, Decision::Leave(LeftReason::InMergeQueue)),
@@ -212,7 +233,8 @@ mod tests {
             (true, Ours, without_forge, Decision::Rebuild),
             (true, others(), without_forge, edited()),
         ] {
-            let decision = decide(is_wanted, &found, Some(commit), facts);
+            let tip = (found != Absent).then_some(commit);
+            let decision = decide(is_wanted, &found, tip, facts);
             assert_eq!(decision, expected, "{is_wanted} {found:?} {facts:?}");
         }
         let open_one = BranchFacts { has_pull_request: true, ..none };

@@ -47,9 +47,9 @@ impl<P: Proposer> BranchAttempt<P> {
         let refused: Vec<CommitId> = branches.iter().filter_map(Branch::refused_tip).collect();
         let mut unknown: Vec<(&mut Branch, CommitId, Option<CommitId>)> = Vec::new();
         for branch in branches {
-            let BranchFacts { is_refused, is_finished, has_pull_request, is_deleted_if_stale, .. } =
-                branch.facts;
-            let is_of_interest = !is_refused
+            let BranchFacts { is_finished, has_pull_request, is_deleted_if_stale, .. } = branch.facts;
+            let is_settled = branch.facts.is_refused_at(branch.tip) && !has_pull_request;
+            let is_of_interest = !is_settled
                 && (!branch.drafts.is_empty() || is_finished || has_pull_request || is_deleted_if_stale);
             let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
             let known = journal.own_tip(&branch.name, tip).map(|own| own.base);

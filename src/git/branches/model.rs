@@ -28,6 +28,8 @@ pub struct BranchFacts {
     /// The forge has not answered yet: the branch stays as it is.
     pub is_unknown: bool,
     /// A person has refused the change: the branch stays as it is.
+    ///
+    /// With an open pull request, this counts unless that has the change.
     pub is_refused: bool,
     /// The tip with which a person has refused the branch without naming its change.
     ///
@@ -58,6 +60,16 @@ pub struct BranchFacts {
 }
 
 impl BranchFacts {
+    /// Returns true if a person has refused the change of a branch with this tip.
+    ///
+    /// What the open pull request has already is taken up again.
+    pub fn is_refused_at(&self, tip: Option<CommitId>) -> bool {
+        match tip {
+            Some(_) => self.is_refused && !(self.has_pull_request && self.is_refused_if_absent),
+            None => self.is_refused || self.is_refused_if_absent,
+        }
+    }
+
     /// Unites the facts that several proposals have about one branch.
     ///
     /// Each comes with true if the proposal has a change for it. One change that was not refused suffices for a new branch.

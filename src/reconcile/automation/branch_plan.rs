@@ -37,6 +37,8 @@ pub struct BranchPlan {
     pub ends_branches_only: bool,
     /// True if each selected policy has an image and a branch.
     is_complete: bool,
+    /// The images of the policies of each branch.
+    bundle_images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
     /// The images that each branch sets, once the update is planned.
     images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
 }
@@ -230,6 +232,7 @@ impl BranchPlan {
             unwanted: BTreeSet::new(),
             ends_branches_only: false,
             is_complete: false,
+            bundle_images: BTreeMap::new(),
             images: BTreeMap::new(),
         };
         plan.select(request, policies)?;
@@ -279,6 +282,13 @@ impl BranchPlan {
         let mut bundles = self.naming.bundles(request, policies)?;
         self.series.refuse(self.target(), &mut bundles);
         self.is_complete = is_complete(request, &bundles);
+        let images: BTreeMap<_, _> = request.update.setters.images().collect();
+        let of_bundle = |policies: &BTreeSet<ObjectName>| {
+            let with_image = policies.iter().filter_map(|policy| Some((policy, *images.get(policy)?)));
+            with_image.map(|(policy, image)| ImageHash::of(policy, image)).collect()
+        };
+        let all = bundles.branches.iter();
+        self.bundle_images = all.map(|(branch, policies)| (branch.clone(), of_bundle(policies))).collect();
         self.bundles = bundles;
         Ok(())
     }
@@ -313,6 +323,11 @@ impl BranchPlan {
     /// Returns the branches with their policies.
     pub fn bundles(&self) -> &BTreeMap<BranchName, BTreeSet<ObjectName>> {
         &self.bundles.branches
+    }
+
+    /// Returns the images of the policies of each branch.
+    pub fn bundle_images(&self) -> &BTreeMap<BranchName, BTreeSet<ImageHash>> {
+        &self.bundle_images
     }
 
     /// Returns the policies of a branch.

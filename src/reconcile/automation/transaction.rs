@@ -278,7 +278,7 @@ async fn pull_request_run(
     let mut run = PullRequestRun::new(queue, automation, settings, place, access, gate)?;
     // Branches that policies render stay as they are then.
     if queue.has_no_tasks() && !options.ends_branches_only {
-        run.look_up(&plan.bundles().keys().cloned().collect()).await;
+        run.look_up(plan.bundle_images()).await;
     }
     let (snapshot, is_up_to_date) = run.snapshot();
     let known = run.known_branches(&snapshot);

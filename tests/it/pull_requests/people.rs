@@ -63,6 +63,33 @@ async fn a_refusal_stands_if_the_person_replaces_the_body() {
     assert_eq!(action(&fleet.run()), "kept");
 }
 
+/// The next pull request of the branch got the image.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_pull_request_gets_no_image_that_a_person_has_refused() {
+    let (fleet, number) = opened("refused-before").await;
+    fleet.edit(number, json!({"state": "closed"})).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.write(&json!({}), "5.0.3");
+    for is_lost in [false, true] {
+        if is_lost {
+            fleet.lose_state();
+        }
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        assert_eq!(fleet.forge.tip(BRANCH).await, tip);
+    }
+    fleet.write(&json!({}), "7.0.0");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    // The person takes it up again.
+    let pulls = fleet.pulls().await;
+    fleet.edit(pulls[1]["number"].as_u64().unwrap(), json!({"state": "closed"})).await;
+    fleet.edit(number, json!({"state": "open"})).await;
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("5.0.3"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn text_that_a_person_wrote_stays() {
     let (fleet, number) = opened("text").await;

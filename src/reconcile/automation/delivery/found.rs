@@ -24,6 +24,13 @@ pub struct FoundPullRequests<'a> {
 }
 
 impl FoundPullRequests<'_> {
+    /// Returns true if past pull requests must be looked up for these images.
+    ///
+    /// Beside an open one that has the images already, they do not matter.
+    pub fn lack_past(&self, images: &BTreeSet<ImageHash>) -> bool {
+        self.past.is_none() && self.open.is_none_or(|open| !has_all(open, images))
+    }
+
     /// Returns true if git may have read the base before the last pull request ended.
     ///
     /// The run of git began at a time. Only one that was merged, or that we closed, says something about the base.
@@ -35,7 +42,7 @@ impl FoundPullRequests<'_> {
 
 /// Returns the facts about a branch whose bundle has these images to set.
 ///
-/// They are unknown until the past pull requests were looked up. A branch has served its purpose only if its newest pull
+/// They are unknown until the past pull requests were looked up, beside an open one too if the images are not in it. A branch has served its purpose only if its newest pull
 /// request was one of `owner`, the automation.
 pub fn branch_facts(
     images: &BTreeSet<ImageHash>,
@@ -43,9 +50,11 @@ pub fn branch_facts(
     found: FoundPullRequests<'_>,
 ) -> BranchFacts {
     if let Some(open) = found.open {
-        let memory = Memory::of_body(&open.body);
+        let past = found.past.unwrap_or_default();
         return BranchFacts {
-            is_refused_if_absent: memory.is_some_and(|memory| images.is_subset(&memory.images)),
+            is_unknown: found.lack_past(images),
+            is_refused: !images.is_empty() && refusal(images, past).is_some(),
+            is_refused_if_absent: Memory::of_body(&open.body).is_some() && has_all(open, images),
             has_pull_request: true,
             is_in_merge_queue: open.is_in_merge_queue,
             handed_back: found.handed_back,
@@ -59,6 +68,11 @@ pub fn branch_facts(
         has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
     });
     BranchFacts { is_refused, refused_tip, is_finished, ..BranchFacts::default() }
+}
+
+/// Returns true if a pull request has all of some images by its last line.
+fn has_all(open: &PullRequest, images: &BTreeSet<ImageHash>) -> bool {
+    images.is_empty() || Memory::of_body(&open.body).is_some_and(|memory| images.is_subset(&memory.images))
 }
 
 /// Returns the newest pull request by which people refused all of some images.
@@ -162,6 +176,12 @@ pub(super) mod tests {
                 vec![refused(9, &[("api", "2")]), refused(8, web1)],
                 is_refused,
             ),
+            (
+                "an image beside the one that is open",
+                &[("api", "1")],
+                vec![refused(9, &[("api", "1")])],
+                is_refused,
+            ),
             ("an older image again", web1, vec![refused(9, &[("web", "2")]), refused(8, web1)], is_refused),
             (
                 "refused before the last was merged",
@@ -198,17 +218,23 @@ pub(super) mod tests {
                 is_finished,
             ),
         ] {
-            let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
+            let images: BTreeSet<ImageHash> = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
             let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             let owned = |found| branch_facts(&images, &owner("fleet"), found);
             assert_eq!(owned(found), expected, "{name}");
             let of_another = branch_facts(&images, &owner("other"), found);
             assert_eq!(of_another, BranchFacts { is_finished: false, ..expected }, "{name}");
-            // An open one is what counts: a person has reopened it, or it is a new one.
+            // An open one with these images is what counts: a person has reopened it, or it is a new one.
             let open = with_images(10, PullRequestState::Open, web1, None);
             let found = FoundPullRequests { open: Some(&open), ..found };
             let facts = owned(found);
-            assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, open_one, "{name}");
+            let is_refused = expected.is_refused && !images.is_empty();
+            let is_refused_if_absent = facts.is_refused_if_absent;
+            assert_eq!(facts, BranchFacts { is_refused, is_refused_if_absent, ..open_one }, "{name}");
+            let has_images = images.is_subset(&BTreeSet::from([image("web", "1")]));
+            assert_eq!(is_refused_if_absent, has_images, "{name}");
+            let tip = Some("1".repeat(40).parse().unwrap());
+            assert_eq!(facts.is_refused_at(tip), is_refused && !has_images, "{name}");
         }
     }
 
@@ -262,11 +288,19 @@ pub(super) mod tests {
             (PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() }, None, none),
             (open, head, BranchFacts { handed_back: head, ..none }),
         ] {
-            let found = FoundPullRequests { open: Some(&open), handed_back, ..FoundPullRequests::default() };
+            let past = Some([].as_slice());
+            let found =
+                FoundPullRequests { open: Some(&open), past, handed_back, ..FoundPullRequests::default() };
             let facts = |tag| branch_facts(&BTreeSet::from([image("web", tag)]), &owner("fleet"), found);
             assert_eq!(facts("2"), expected);
             // Some forges leave it open if its branch is deleted.
             assert_eq!(facts("1"), BranchFacts { is_refused_if_absent: true, ..expected });
+            // Only a search tells whether a person has refused another image.
+            let unsearched = |tag| {
+                let found = FoundPullRequests { past: None, ..found };
+                branch_facts(&BTreeSet::from([image("web", tag)]), &owner("fleet"), found).is_unknown
+            };
+            assert_eq!((unsearched("1"), unsearched("2")), (false, true));
         }
         assert!(branch_facts(&BTreeSet::new(), &owner("fleet"), FoundPullRequests::default()).is_unknown);
     }

@@ -2,13 +2,13 @@
 //!
 //! The pull requests are listed once for all automations. The next round reports an error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::super::delivery::OwnerHash;
+use super::super::delivery::{ImageHash, OwnerHash};
 use super::super::waiting::WriteGate;
 use super::put_off::closed_gate;
 use super::repository::{Repository, RepositoryKey};
@@ -23,6 +23,8 @@ pub(super) struct LookUp<'l> {
     pub(super) base: &'l BranchName,
     /// The branches.
     pub(super) branches: &'l BTreeSet<BranchName>,
+    /// The images of the policies of each branch.
+    pub(super) images: &'l BTreeMap<BranchName, BTreeSet<ImageHash>>,
     /// The automation.
     pub(super) owner: OwnerHash,
     /// Decides whether it may write.
@@ -117,7 +119,7 @@ impl SharedQueue {
         forge: &AnyForge,
         wanted: &LookUp<'_>,
     ) -> Result<(), ForgeError> {
-        let LookUp { base, branches, owner, gate } = wanted;
+        let LookUp { base, branches, owner, gate, .. } = wanted;
         let Some(_turn) = self.turn(key).await else { return Ok(()) };
         let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
         let owners = BTreeSet::from([owner.clone()]);
@@ -139,10 +141,12 @@ impl SharedQueue {
         forge: &AnyForge,
         wanted: &LookUp<'_>,
     ) -> Result<(), ForgeError> {
-        let LookUp { base, branches, .. } = wanted;
+        let LookUp { base, images, .. } = wanted;
         let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
-        snapshot.look_up_many(forge, base, branches).await?;
-        for branch in *branches {
+        let lacks_past = |branch: &&BranchName| snapshot.found(base, branch).lack_past(&images[*branch]);
+        let branches: BTreeSet<BranchName> = images.keys().filter(lacks_past).cloned().collect();
+        snapshot.look_up_many(forge, base, &branches).await?;
+        for branch in &branches {
             snapshot.look_up(forge, base, branch).await?;
         }
         self.merge(key, &snapshot, wanted);

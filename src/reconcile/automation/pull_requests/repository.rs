@@ -281,8 +281,7 @@ impl Repository {
             match reason {
                 LeftReason::AwaitingForge => !facts.is_unknown,
                 LeftReason::Refused => {
-                    let is_refused = facts.is_refused
-                        || outcome.tip.is_none() && facts.is_refused_if_absent
+                    let is_refused = facts.is_refused_at(outcome.tip)
                         || outcome.tip.is_some() && facts.refused_tip == outcome.tip;
                     !facts.is_unknown && !is_refused
                 }

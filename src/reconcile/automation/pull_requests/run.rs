@@ -9,7 +9,7 @@ use tagboat_api::{ImageUpdateAutomation, ObjectName, Reason};
 
 use super::super::branch_plan::BranchPlan;
 use super::super::delivered::{Delivered, listed};
-use super::super::delivery::{OwnerHash, PolicyHash, UnsupportedSetting, check_support};
+use super::super::delivery::{ImageHash, OwnerHash, PolicyHash, UnsupportedSetting, check_support};
 use super::super::forge_login::{ForgeAccess, ForgeAccessError};
 use super::super::waiting::WriteGate;
 use super::before_git::LookUp;
@@ -122,10 +122,12 @@ impl PullRequestRun {
 
     /// Lists the pull requests, and looks the closed ones of branches up.
     ///
-    /// The round after the run reports an error, which leaves the branches as they are.
-    pub async fn look_up(&mut self, branches: &BTreeSet<BranchName>) {
+    /// Each branch comes with the images of its policies. The round after the run reports an error, which leaves the branches
+    /// as they are.
+    pub async fn look_up(&mut self, images: &BTreeMap<BranchName, BTreeSet<ImageHash>>) {
         let (owner, gate) = (self.owner.clone(), self.gate.clone());
-        self.queue.look_up(&self.key, LookUp { base: &self.base, branches, owner, gate }).await;
+        let branches = &images.keys().cloned().collect();
+        self.queue.look_up(&self.key, LookUp { base: &self.base, branches, images, owner, gate }).await;
         self.made_at = Instant::now();
     }
 

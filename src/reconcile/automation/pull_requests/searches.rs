@@ -25,6 +25,7 @@ impl Snapshot {
     /// If the forge does not answer, or refuses.
     pub(super) async fn look_up_vanished(&mut self, forge: &impl Forge) -> Result<(), ForgeError> {
         let mut heads: BTreeMap<BranchName, BTreeSet<BranchName>> = BTreeMap::new();
+        self.vanished.retain(|branches| !self.open.contains_key(branches));
         for (base, head) in &self.vanished {
             heads.entry(base.clone()).or_default().insert(head.clone());
         }
@@ -38,7 +39,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Looks up the closed pull requests of a branch without an open one.
+    /// Looks up the closed pull requests of a branch.
     ///
     /// Nothing is sent if they are known.
     ///
@@ -52,7 +53,7 @@ impl Snapshot {
         head: &BranchName,
     ) -> Result<(), ForgeError> {
         let branches = (base.clone(), head.clone());
-        if self.open.contains_key(&branches) || self.past.contains_key(&branches) {
+        if self.past.contains_key(&branches) {
             return Ok(());
         }
         if let Some(error) = self.failed.remove(&branches) {
@@ -78,8 +79,7 @@ impl Snapshot {
         heads: &BTreeSet<BranchName>,
     ) -> Result<(), ForgeError> {
         let branches = heads.iter().map(|head| (base.clone(), head.clone()));
-        let is_unknown =
-            |branches: &Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
+        let is_unknown = |branches: &Branches| !self.past.contains_key(branches);
         let unknown: BTreeSet<BranchName> = branches.filter(is_unknown).map(|(_, head)| head).collect();
         if unknown.len() > 1
             && let Some(found) = forge.find_many(&unknown, base).await?
@@ -151,9 +151,8 @@ impl Snapshot {
         let open = found.iter().rposition(is_open).map(|at| found.remove(at));
         found.retain(|one| !is_open(one));
         match (open, found.first()) {
-            (Some(open), _) => {
-                self.open.insert(branches.clone(), open);
-            }
+            // A listing tells more of it.
+            (Some(open), _) => drop(self.open.entry(branches.clone()).or_insert(open)),
             (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
             (None, None) => {}
         }

@@ -15,7 +15,8 @@ const QUEUE_LISTINGS: u32 = 20;
 
 /// The pull requests of a repository, as the forge listed them.
 ///
-/// Closed ones are looked up per branch, and only again once an open one has vanished.
+/// Closed ones are looked up per branch, and only again once an open one has vanished. Beside an open one they are looked up
+/// once it is to get another image.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub(super) open: BTreeMap<Branches, PullRequest>,
@@ -189,12 +190,19 @@ impl Snapshot {
     }
 
     /// Takes what another state has about branches of which this one knows nothing.
+    ///
+    /// Of one with an open pull request, these are the closed ones.
     pub(super) fn complete(&mut self, other: &Self) {
-        let is_unknown =
-            |branches: &&Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
+        let is_unknown = |branches: &&Branches| !self.past.contains_key(branches);
         let missing: Vec<Branches> = other.past.keys().filter(is_unknown).cloned().collect();
         for (base, head) in missing {
-            self.take(other, &base, &BTreeSet::from([head]));
+            let branches = (base, head);
+            if self.open.contains_key(&branches) {
+                let past = other.past.get(&branches).cloned().unwrap_or_default();
+                self.past.insert(branches, past);
+            } else {
+                self.take(other, &branches.0, &BTreeSet::from([branches.1.clone()]));
+            }
         }
     }
 

@@ -34,6 +34,10 @@ pub(super) struct Wanted<'r> {
 impl Wanted<'_> {
     /// Returns true if a decision or report depends on closed pull requests.
     pub(super) fn is_of_interest(&self, branch: &BranchName, snapshot: &Snapshot) -> bool {
+        let found = snapshot.found(self.base, branch);
+        if found.open.is_some() {
+            return found.lack_past(&self.images);
+        }
         let is_there = |order: &&Arc<PullRequestOrder>| order.outcome(branch).is_some();
         let is_missing = |order: &&Arc<PullRequestOrder>| {
             order.reported_open.iter().any(|number| !snapshot.is_open(*number))
