@@ -188,9 +188,9 @@ impl Branch {
         };
         let reason = match &outcome.action {
             BranchAction::Left(reason) => Some(match reason {
-                LeftReason::EditedByOthers { .. } | LeftReason::SharedWith { .. } => {
-                    LeftReasonKind::EditedByOthers
-                }
+                LeftReason::EditedByOthers { .. }
+                | LeftReason::SharedWith { .. }
+                | LeftReason::OpenElsewhere { .. } => LeftReasonKind::EditedByOthers,
                 LeftReason::Unreadable { .. }
                 | LeftReason::UnparsableBase
                 | LeftReason::UnparsableOf { .. } => LeftReasonKind::Unreadable,
@@ -238,9 +238,9 @@ impl PullRequest {
         let reason = outcome.reason.as_ref().map(|reason| match reason {
             OutcomeReason::Decided(reason) => match reason {
                 PullRequestReason::ClosedByPerson => PullRequestReasonKind::ClosedByAPerson,
-                PullRequestReason::EditedByOthers | PullRequestReason::OwnedByOthers => {
-                    PullRequestReasonKind::EditedByOthers
-                }
+                PullRequestReason::EditedByOthers
+                | PullRequestReason::OwnedByOthers
+                | PullRequestReason::OtherBase => PullRequestReasonKind::EditedByOthers,
                 PullRequestReason::InMergeQueue => PullRequestReasonKind::InMergeQueue,
                 PullRequestReason::Superseded => PullRequestReasonKind::Superseded,
                 PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,

@@ -92,6 +92,9 @@ pub(super) fn decide(
     let unreadable = |message: &String| Decision::Leave(LeftReason::Unreadable { message: message.clone() });
     let is_at_its_end = facts.is_finished || facts.is_deleted_if_stale;
     let is_kept_by_others = facts.has_pull_request || facts.is_deleted_if_stale;
+    if let Some(number) = facts.open_elsewhere.filter(|_| is_wanted || tip.is_some()) {
+        return Decision::Leave(LeftReason::OpenElsewhere { number });
+    }
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
         (true, FoundBranch::Same) if facts.has_pull_request => Decision::Keep,
@@ -136,6 +139,8 @@ mod tests {
         let handed_back = BranchFacts { handed_back: Some(commit), ..none };
         let handed_back_before = BranchFacts { handed_back: Some("1".repeat(40).parse().unwrap()), ..none };
         let finished = BranchFacts { is_finished: true, ..none };
+        let elsewhere = |facts| BranchFacts { open_elsewhere: Some(7), ..facts };
+        let left_there = || Decision::Leave(LeftReason::OpenElsewhere { number: 7 });
         let without_forge = BranchFacts { is_deleted_if_stale: true, ..none };
         for (is_wanted, found, facts, expected) in [
             (true, Absent, none, Decision::Create),
@@ -218,6 +223,13 @@ mod tests {
             (true, shared(), refused, Decision::Leave(LeftReason::Refused)),
             (true, shared(), queued, Decision::Leave(LeftReason::InMergeQueue)),
             (true, shared(), handed_back, Decision::Rebuild),
+            // A pull request would merge the whole new base into the old one.
+            (true, Ours, elsewhere(none), left_there()),
+            (true, Same, elsewhere(none), left_there()),
+            (true, others(), elsewhere(handed_back), left_there()),
+            (false, Ours, elsewhere(finished), left_there()),
+            (true, Absent, elsewhere(none), left_there()),
+            (false, Absent, elsewhere(none), Decision::Nothing),
             // Commits of others are never deleted.
             (false, Ours, finished, Decision::Delete),
             (false, others(), finished, nothing_left()),

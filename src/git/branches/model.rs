@@ -41,6 +41,10 @@ pub struct BranchFacts {
     pub is_refused_if_absent: bool,
     /// It has an open pull request, which commits of others keep open.
     pub has_pull_request: bool,
+    /// The number of an open pull request of ours that merges it into another branch.
+    ///
+    /// The branch stays as it is.
+    pub open_elsewhere: Option<u64>,
     /// It is in a merge queue: the branch stays as it is.
     pub is_in_merge_queue: bool,
     /// The tip at which a person has handed the branch back.
@@ -84,6 +88,7 @@ impl BranchFacts {
             refused_tip: all.iter().find_map(|(_, facts)| facts.refused_tip),
             is_refused_if_absent: !all.is_empty() && each(|facts| facts.is_refused_if_absent),
             has_pull_request: any(|facts| facts.has_pull_request),
+            open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
             is_finished: any(|facts| facts.is_finished),
@@ -220,6 +225,11 @@ pub enum LeftReason {
     AwaitingForge,
     /// It is in a merge queue.
     InMergeQueue,
+    /// An open pull request merges it into another branch.
+    OpenElsewhere {
+        /// The number of the pull request.
+        number: u64,
+    },
     /// Nothing is left to change on the base.
     NothingLeft,
     /// No policy is delivered on it any more.
@@ -314,6 +324,11 @@ impl fmt::Display for LeftReason {
                 formatter.write_str("is left alone until the forge has answered about its pull request")
             }
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
+            Self::OpenElsewhere { number } => write!(
+                formatter,
+                "is left alone, because the open pull request #{number} merges it into a branch that is not checked out: close \
+                 the pull request, or change its base"
+            ),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
             Self::Abandoned => formatter.write_str("has the images of no policy any more"),
             Self::Waiting { .. } => formatter.write_str("is left alone until it may be pushed"),

@@ -156,6 +156,7 @@ impl Delivered {
                 BranchAction::Left(
                     reason @ (LeftReason::EditedByOthers { .. }
                     | LeftReason::SharedWith { .. }
+                    | LeftReason::OpenElsewhere { .. }
                     | LeftReason::UnparsableOf { .. }
                     | LeftReason::Unreadable { .. }),
                 ) => Some((&branch.branch, reason)),
@@ -164,7 +165,7 @@ impl Delivered {
             .collect();
         if let [(branch, reason), others @ ..] = foreign.as_slice() {
             let retry = match reason {
-                LeftReason::SharedWith { .. } => "",
+                LeftReason::SharedWith { .. } | LeftReason::OpenElsewhere { .. } => "",
                 _ => "; the next retry is when the branch, the base or an image changes",
             };
             let message = format!("branch '{branch}' {reason}{}{retry}", more(others.len()));

@@ -139,6 +139,7 @@ impl PullRequestOrder {
             (Left(LeftReason::SharedWith { .. } | LeftReason::UnparsableOf { .. }), _) => {
                 left(LeftBranch::Shared)
             }
+            (Left(LeftReason::OpenElsewhere { .. }), _) => left(LeftBranch::OpenElsewhere),
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
             // With an unparsable file, the pull request is left alone because its policies are not readable.

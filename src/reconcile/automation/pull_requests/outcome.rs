@@ -201,6 +201,7 @@ impl PullRequestOutcome {
                 PullRequestReason::ClosedByPerson => "a person has refused it",
                 PullRequestReason::EditedByOthers => "it has commits of others",
                 PullRequestReason::OwnedByOthers => "it belongs to other automations",
+                PullRequestReason::OtherBase => "it merges the branch into another base",
                 PullRequestReason::InMergeQueue => "it is in a merge queue",
                 PullRequestReason::Superseded => "another branch supersedes it",
                 PullRequestReason::NothingLeft => "nothing is left to change on the base",

@@ -285,6 +285,7 @@ impl Repository {
                         || outcome.tip.is_some() && facts.refused_tip == outcome.tip;
                     !facts.is_unknown && !is_refused
                 }
+                LeftReason::OpenElsewhere { .. } => !facts.is_unknown && facts.open_elsewhere.is_none(),
                 LeftReason::InMergeQueue => !facts.is_unknown && !facts.is_in_merge_queue,
                 // Its pull request has ended: with nothing to change, the commits do not matter any more.
                 LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {

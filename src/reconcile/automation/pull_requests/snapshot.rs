@@ -225,14 +225,30 @@ impl Snapshot {
         owner: &OwnerHash,
     ) -> BranchFacts {
         let found = self.found(base, head);
-        match images {
+        let facts = match images {
             Some(images) => branch_facts(images, owner, found),
             None => {
                 let closed = self.records.closed(&(base.clone(), head.clone()));
                 let past = found.past.or(closed.map(slice::from_ref));
                 branch_facts(&BTreeSet::new(), owner, FoundPullRequests { past, ..found })
             }
-        }
+        };
+        let elsewhere = self.open_elsewhere((base, head), &BTreeSet::from([owner.clone()]));
+        BranchFacts { open_elsewhere: elsewhere.map(|one| one.number), ..facts }
+    }
+
+    /// Returns an open pull request of some automations that merges a branch into another base.
+    ///
+    /// It was opened while another branch was checked out, or a person has changed its base.
+    pub(super) fn open_elsewhere(
+        &self,
+        (base, head): (&BranchName, &BranchName),
+        owners: &BTreeSet<OwnerHash>,
+    ) -> Option<&PullRequest> {
+        let is_own = |one: &PullRequest| {
+            Memory::of_body(&one.body).is_some_and(|memory| !memory.owners.is_disjoint(owners))
+        };
+        self.open.values().find(|one| one.head == *head && one.base != *base && is_own(one))
     }
 
     /// Returns the branches of an automation that git has to look at.

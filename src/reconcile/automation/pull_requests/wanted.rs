@@ -10,7 +10,7 @@ use super::super::delivery::{
 };
 use super::action::{BranchError, Done};
 use super::order::{BranchContent, PullRequestOrder};
-use super::outcome::PullRequestOutcome;
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::round::{Round, RoundWork};
 use super::snapshot::Snapshot;
 use crate::forge::{Forge, ForgeError, PullRequest};
@@ -46,6 +46,22 @@ impl Wanted<'_> {
     }
 }
 
+impl Wanted<'_> {
+    /// Returns the outcome for a branch that an open pull request merges elsewhere.
+    fn open_elsewhere(&self, branch: &BranchName, snapshot: &Snapshot) -> Option<PullRequestOutcome> {
+        let owners = self.orders.iter().map(|order| order.owner.clone()).collect();
+        let elsewhere = snapshot.open_elsewhere((self.base, branch), &owners)?;
+        snapshot.found(self.base, branch).open.is_none().then(|| PullRequestOutcome {
+            number: Some(elsewhere.number),
+            url: elsewhere.url.clone(),
+            title: elsewhere.title.clone(),
+            reason: Some(OutcomeReason::Decided(PullRequestReason::OtherBase)),
+            is_open: true,
+            ..PullRequestOutcome::without(branch, self.base, PullRequestVerb::Left)
+        })
+    }
+}
+
 impl<F: Forge> Round<'_, F> {
     /// Unites what the automations of a branch want.
     pub(super) fn wanted<'s>(&'s self, base: &'s BranchName, branch: &BranchName) -> Wanted<'s> {
@@ -78,6 +94,9 @@ impl<F: Forge> Round<'_, F> {
             && self.closed(&wanted.orders, &mut work.outcome).await.is_none()
         {
             work.snapshot.take_back(self.forge, &labelled, self.mode.is_dry_run()).await?;
+        }
+        if let Some(elsewhere) = wanted.open_elsewhere(branch, &work.snapshot) {
+            return Ok(Some(elsewhere));
         }
         if wanted.is_of_interest(branch, &work.snapshot) {
             work.snapshot.look_up(self.forge, base, branch).await?;

@@ -75,6 +75,8 @@ pub enum LeftBranch {
     EditedByOthers,
     /// Another automation has a commit on it, and took no part in the run.
     Shared,
+    /// An open pull request merges it into another base.
+    OpenElsewhere,
     /// A person has refused the change.
     Refused,
     /// It is in a merge queue.
@@ -126,6 +128,8 @@ pub enum PullRequestReason {
     EditedByOthers,
     /// The pull request belongs to other automations.
     OwnedByOthers,
+    /// The pull request merges the branch into another base.
+    OtherBase,
     /// It is in a merge queue.
     InMergeQueue,
     /// Another branch supersedes it.
@@ -228,7 +232,7 @@ impl WantedPullRequest<'_> {
             BranchState::Left(LeftBranch::EditedByOthers) => return leave(PullRequestReason::EditedByOthers),
             BranchState::Left(LeftBranch::InMergeQueue) => return leave(PullRequestReason::InMergeQueue),
             BranchState::Left(LeftBranch::Refused) => return leave(PullRequestReason::ClosedByPerson),
-            BranchState::Left(LeftBranch::Shared) | BranchState::Failed => {
+            BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere) | BranchState::Failed => {
                 return Ok(Decision::leave(None, open.number));
             }
             BranchState::Left(LeftBranch::NothingLeft) | BranchState::Absent => (None, false),
@@ -376,8 +380,9 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     if unwanted.branch == BranchState::Left(LeftBranch::EditedByOthers) {
         return Ok(Decision::leave(Some(PullRequestReason::EditedByOthers), open.number));
     }
-    let is_shared = unwanted.branch == BranchState::Left(LeftBranch::Shared);
-    if is_shared
+    let is_in_use =
+        matches!(unwanted.branch, BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere));
+    if is_in_use
         || !may_close(&memory, unwanted.owners, unwanted.readable)
         || !has_judged(open, unwanted.judged)
     {

@@ -119,6 +119,7 @@ fn shown(decision: &Decision) -> String {
         PullRequestReason::ClosedByPerson => "closed-by-a-person",
         PullRequestReason::EditedByOthers => "edited-by-others",
         PullRequestReason::OwnedByOthers => "owned-by-others",
+        PullRequestReason::OtherBase => "other-base",
         PullRequestReason::InMergeQueue => "in-merge-queue",
         PullRequestReason::Superseded => "superseded",
         PullRequestReason::NothingLeft => "nothing-left",
