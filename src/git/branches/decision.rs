@@ -87,6 +87,15 @@ pub(super) fn decide(
     facts: BranchFacts,
 ) -> Decision {
     let is_handed_back = facts.handed_back.is_some() && facts.handed_back == tip;
+    // A person has given the commits up that keep a branch without a wanted change.
+    let found = match found {
+        FoundBranch::Others(_) | FoundBranch::Shared(_) | FoundBranch::Unreadable(_)
+            if is_handed_back && !is_wanted =>
+        {
+            &FoundBranch::Ours
+        }
+        found => found,
+    };
     let edited = |commit: &CommitId| Decision::Leave(LeftReason::EditedByOthers { commit: *commit });
     let shared = |name: &String| Decision::Leave(LeftReason::SharedWith { name: name.clone() });
     let unreadable = |message: &String| Decision::Leave(LeftReason::Unreadable { message: message.clone() });
@@ -214,6 +223,12 @@ mod tests {
             // Others have committed since.
             (true, others(), handed_back_before, edited()),
             (true, Same, handed_back, Decision::Keep),
+            // Nothing is left to change on it, and then its pull request has ended.
+            (false, others(), BranchFacts { has_pull_request: true, ..handed_back }, nothing_left()),
+            (false, others(), BranchFacts { is_finished: true, ..handed_back }, Decision::Delete),
+            (false, shared(), BranchFacts { is_finished: true, ..handed_back }, Decision::Delete),
+            (false, others(), BranchFacts { has_pull_request: true, ..handed_back_before }, edited()),
+            (false, others(), BranchFacts { is_finished: true, ..handed_back_before }, nothing_left()),
             // A branch waits for an automation with a commit on it, and is neither made anew nor deleted.
             (true, shared(), none, awaits()),
             (true, shared(), BranchFacts { is_refused_if_absent: true, ..none }, awaits()),

@@ -33,7 +33,7 @@ pub struct BranchPlan {
     is_up_to_date: bool,
     /// Branches with known pull requests, which no policy is delivered on any more.
     unwanted: BTreeSet<BranchName>,
-    /// True if the branches that it renders stay as they are.
+    /// True if the branches that it renders stay, unless they were handed back.
     pub ends_branches_only: bool,
     /// True if each selected policy has an image and a branch.
     is_complete: bool,
@@ -315,7 +315,8 @@ impl BranchPlan {
         };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(self.base(), branch, images, &owner);
-        let is_kept = self.ends_branches_only && images.is_some();
+        let is_given_up = facts.is_finished && facts.handed_back.is_some();
+        let is_kept = self.ends_branches_only && images.is_some() && !is_given_up;
         let is_unknown = facts.is_unknown || !self.is_up_to_date || is_kept;
         BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
     }

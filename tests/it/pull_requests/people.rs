@@ -15,6 +15,13 @@ async fn opened(name: &str) -> (Fleet, u64) {
     (fleet, number)
 }
 
+/// Hands the branch of a pull request back, as a person does.
+async fn hand_back(fleet: &Fleet, number: u64) {
+    fleet.forge.call("POST", "labels", json!({"name": "tagboat/rebuild", "color": "#00aa00"})).await;
+    let labels = json!({"labels": ["tagboat/rebuild"]});
+    fleet.forge.call("POST", &format!("issues/{number}/labels"), labels).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_stands_until_there_is_a_new_image() {
     let (fleet, number) = opened("refused").await;
@@ -118,15 +125,67 @@ async fn a_commit_of_a_person_stays_until_the_branch_is_handed_back() {
     assert_eq!(action(&fleet.run()), "left (edited-by-others)");
     assert_eq!(fleet.pull().await["state"], "open");
     fleet.write(&json!({}), "7.0.0");
-    fleet.forge.call("POST", "labels", json!({"name": "tagboat/rebuild", "color": "#00aa00"})).await;
-    fleet
-        .forge
-        .call("POST", &format!("issues/{number}/labels"), json!({"labels": ["tagboat/rebuild"]}))
-        .await;
+    hand_back(&fleet, number).await;
     assert_eq!(action(&fleet.run()), "refreshed");
     let pull = fleet.pull().await;
     assert_eq!((labels(&pull), fleet.forge.read(BRANCH, "app.yaml").await), (vec![], tag_line("7.0.0")));
     assert_ne!(fleet.forge.tip(BRANCH).await, Some(review));
+}
+
+/// The label was removed, and had no effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_is_handed_back_ends_if_nothing_is_left_to_change() {
+    let (fleet, number) = opened("handed-back-end").await;
+    fleet.forge.write(BRANCH, "notes.md", "words\n").await;
+    fleet.forge.write("main", "app.yaml", &tag_line("5.0.3")).await;
+    assert_eq!(action(&fleet.run()), "left (edited-by-others)");
+    hand_back(&fleet, number).await;
+    assert_eq!(action(&fleet.run()), "closed (nothing-left)");
+    let pull = fleet.pull().await;
+    assert_eq!((pull["state"].as_str(), labels(&pull)), (Some("closed"), vec![]));
+    assert_eq!(fleet.forge.tip(BRANCH).await, None);
+}
+
+/// The label stayed for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_is_handed_back_ends_if_another_supersedes_it() {
+    let fleet = Fleet::new("handed-back-superseded").await;
+    let annotations = json!({"push-branch": "x/{{ .Image.Tag }}"});
+    fleet.write(&annotations, "5.0.3");
+    assert_eq!(actions(&fleet.run()), ["x/5.0.3: opened"]);
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    fleet.forge.write("x/5.0.3", "notes.md", "words\n").await;
+    fleet.write(&annotations, "6.0.0");
+    assert_eq!(actions(&fleet.run()), ["x/5.0.3: left (edited-by-others)", "x/6.0.0: opened"]);
+    hand_back(&fleet, number).await;
+    assert_eq!(actions(&fleet.run()), ["x/5.0.3: closed (superseded)", "x/6.0.0: kept"]);
+    assert_eq!(labels(&fleet.pulls().await[0]), Vec::<&str>::new());
+    assert_eq!(fleet.forge.tip("x/5.0.3").await, None);
+}
+
+/// The whole new base came into the pull request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_with_a_pull_request_into_another_base_is_left_alone() {
+    let (fleet, number) = opened("other-base").await;
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.forge.call("POST", "branches", json!({"new_branch_name": "release"})).await;
+    fleet.forge.write("release", "secret.md", "words\n").await;
+    fleet.edit_manifests(|text| text.replace(r#""branch":"main""#, r#""branch":"release""#));
+    for _ in 0..2 {
+        // It warns of a state for another branch.
+        let report = fleet.run_with(&[]).with_status(0).json()["automations"][0].clone();
+        assert_eq!(action(&report), "left (edited-by-others)");
+        assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, tip.clone()));
+        let delivery = fleet.delivery();
+        let expected = format!(
+            "False EditedByOthers branch '{BRANCH}' is left alone, because the open pull request #{number}"
+        );
+        assert!(delivery.starts_with(&expected), "{delivery}");
+    }
+    // A person brings it to the new base.
+    fleet.edit(number, json!({"base": "release"})).await;
+    assert_eq!(action(&fleet.run()), "kept");
+    assert_eq!(fleet.pull().await["base"]["ref"], "release");
 }
 
 #[tokio::test(flavor = "multi_thread")]

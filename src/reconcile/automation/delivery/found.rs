@@ -67,7 +67,8 @@ pub fn branch_facts(
     let is_finished = newest(past).is_some_and(|newest| {
         has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
     });
-    BranchFacts { is_refused, refused_tip, is_finished, ..BranchFacts::default() }
+    let handed_back = found.handed_back;
+    BranchFacts { is_refused, refused_tip, handed_back, is_finished, ..BranchFacts::default() }
 }
 
 /// Returns true if a pull request has all of some images by its last line.

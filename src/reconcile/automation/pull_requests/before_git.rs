@@ -123,14 +123,16 @@ impl SharedQueue {
         let Some(_turn) = self.turn(key).await else { return Ok(()) };
         let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
         let owners = BTreeSet::from([owner.clone()]);
+        // People hand back branches too that are not rendered any more.
+        let all = &snapshot.branches_of(base, owner) | branches;
         let labelled: Vec<PullRequest> =
-            branches.iter().filter_map(|branch| snapshot.handed_back((base, branch), &owners)).collect();
+            all.iter().filter_map(|branch| snapshot.handed_back((base, branch), &owners)).collect();
         let gates = gate.iter().cloned().collect();
         if labelled.is_empty() || closed_gate(&self.options.pool, gates).await.is_some() {
             return Ok(());
         }
         let done = snapshot.take_back_all(forge, &labelled, self.options.is_dry_run).await;
-        self.merge(key, &snapshot, wanted);
+        self.merge(key, &snapshot, (base, &all));
         done
     }
 
@@ -149,12 +151,17 @@ impl SharedQueue {
         for branch in &branches {
             snapshot.look_up(forge, base, branch).await?;
         }
-        self.merge(key, &snapshot, wanted);
+        self.merge(key, &snapshot, (base, &branches));
         Ok(())
     }
 
-    /// Takes what a snapshot has about the branches of an automation.
-    fn merge(&self, key: &RepositoryKey, snapshot: &Snapshot, LookUp { base, branches, .. }: &LookUp<'_>) {
+    /// Takes what a snapshot has about some branches.
+    fn merge(
+        &self,
+        key: &RepositoryKey,
+        snapshot: &Snapshot,
+        (base, branches): (&BranchName, &BTreeSet<BranchName>),
+    ) {
         if let Some(repository) = self.state.lock().repositories.get_mut(key) {
             Arc::make_mut(&mut repository.snapshot).take(snapshot, base, branches);
         }

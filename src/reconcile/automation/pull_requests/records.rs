@@ -97,10 +97,11 @@ impl Records {
 
     /// Forgets what the open pull requests of a new listing contradict.
     ///
-    /// A branch that was handed back has got its head of that time, or is not handed back any more.
+    /// A branch that was handed back has got its head of that time, or is not handed back any more. It is handed back after the
+    /// end of its pull request too, until git has deleted it.
     pub(super) fn compare(&mut self, open: &BTreeMap<Branches, PullRequest>) {
         self.handed_back
-            .retain(|branches, head| open.get(branches).is_some_and(|one| one.head_commit == Some(*head)));
+            .retain(|branches, head| open.get(branches).is_none_or(|one| one.head_commit == Some(*head)));
         self.ended.retain(|branches, _| !open.contains_key(branches));
         self.closed.retain(|branches, _| !open.contains_key(branches));
     }
@@ -119,13 +120,25 @@ impl Records {
     }
 
     /// Forgets what is not in use, or git has dealt with.
+    ///
+    /// `open` are the open pull requests.
     pub(super) fn retain(
         &mut self,
+        open: &BTreeMap<Branches, PullRequest>,
         is_used: impl Fn(&Branches) -> bool,
         is_dealt_with: impl Fn(&Branches) -> bool,
     ) {
         self.ended.retain(|branches, _| is_used(branches));
         self.closed.retain(|branches, _| !is_used(branches) && !is_dealt_with(branches));
+        let closed = &self.closed;
+        self.handed_back.retain(|branches, _| {
+            is_used(branches) || open.contains_key(branches) || closed.contains_key(branches)
+        });
+    }
+
+    /// Returns true if the pull request of a branch that was handed back has ended.
+    pub(super) fn has_ended_handed_back(&self, base: &BranchName) -> bool {
+        self.handed_back.keys().any(|branches| branches.0 == *base && self.ended.contains_key(branches))
     }
 }
 

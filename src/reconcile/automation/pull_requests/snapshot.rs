@@ -176,7 +176,7 @@ impl Snapshot {
     ) {
         self.records.retain_lost(is_reported);
         self.past.retain(|branches, _| is_used(branches));
-        self.records.retain(is_used, is_dealt_with);
+        self.records.retain(&self.open, is_used, is_dealt_with);
     }
 
     /// Takes what another state of the repository has about some branches.
@@ -259,9 +259,11 @@ impl Snapshot {
         self.branches_of(base, owner).into_iter().chain(closed).collect()
     }
 
-    /// Returns true if an automation has closed pull requests that it does not render.
+    /// Returns true if git may have to delete branches of closed pull requests.
+    ///
+    /// It does not render them, or they were handed back.
     pub(super) fn has_closed(&self, base: &BranchName, owner: &OwnerHash) -> bool {
-        self.closed(base, owner).next().is_some()
+        self.closed(base, owner).next().is_some() || self.records.has_ended_handed_back(base)
     }
 
     fn closed(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {

@@ -42,6 +42,11 @@ impl<F: Forge> Round<'_, F> {
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let Some(open) = work.snapshot.found(base, branch).open.cloned() else { return Ok(None) };
         let sharers = self.sharers(&open);
+        if let Some(labelled) = work.snapshot.handed_back((base, branch), &self.owners_on(base))
+            && self.closed(&sharers.orders, &mut work.outcome).await.is_none()
+        {
+            work.snapshot.take_back(self.forge, &labelled, self.mode.is_dry_run()).await?;
+        }
         // Git looks at the branch in the next run; until then, commits of others may be on it.
         let Some(state) = sharers.state(branch) else { return Ok(None) };
         let wanted = sharers.changes();
