@@ -22,7 +22,7 @@ pub enum Refresh {
 
 /// Facts about a branch that only its forge knows.
 ///
-/// If no forge is asked, all are false but the last one.
+/// If no forge is asked, all are false but the last two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchFacts {
     /// The forge has not answered yet: the branch stays as it is.
@@ -57,6 +57,8 @@ pub struct BranchFacts {
     pub is_finished: bool,
     /// The proposal delivers nothing on the branch any more.
     pub is_abandoned: bool,
+    /// No forge is asked, so nothing is known about a refusal.
+    pub is_without_forge: bool,
     /// No forge tells what became of the branch.
     ///
     /// It is deleted if nothing is left to change, it is ours, and the base lacks its change.
@@ -76,23 +78,28 @@ impl BranchFacts {
 
     /// Unites the facts that several proposals have about one branch.
     ///
-    /// Each comes with true if the proposal has a change for it. One change that was not refused suffices for a new branch.
+    /// Each comes with true if the proposal has a change for it. One change that was not refused suffices for a new branch. A
+    /// proposal without a forge does not count, as it cannot know of a refusal.
     pub fn united(all: &[(bool, Self)]) -> Self {
-        let has_change = all.iter().any(|(has_change, _)| *has_change);
+        let asked = || all.iter().filter(|(_, facts)| !facts.is_without_forge);
+        let has_change = asked().any(|(has_change, _)| *has_change);
         let decides = |own: &&(bool, Self)| own.0 == has_change;
         let any = |fact: fn(&Self) -> bool| all.iter().any(|(_, facts)| fact(facts));
-        let each = |fact: fn(&Self) -> bool| all.iter().filter(decides).all(|(_, facts)| fact(facts));
+        let each = |fact: fn(&Self) -> bool| {
+            asked().next().is_some() && asked().filter(decides).all(|(_, facts)| fact(facts))
+        };
         Self {
             is_unknown: any(|facts| facts.is_unknown),
-            is_refused: !all.is_empty() && each(|facts| facts.is_refused),
+            is_refused: each(|facts| facts.is_refused),
             refused_tip: all.iter().find_map(|(_, facts)| facts.refused_tip),
-            is_refused_if_absent: !all.is_empty() && each(|facts| facts.is_refused_if_absent),
+            is_refused_if_absent: each(|facts| facts.is_refused_if_absent),
             has_pull_request: any(|facts| facts.has_pull_request),
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
             is_finished: any(|facts| facts.is_finished),
             is_abandoned: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_abandoned),
+            is_without_forge: !all.is_empty() && asked().next().is_none(),
             is_deleted_if_stale: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_deleted_if_stale),
         }
     }
@@ -365,6 +372,17 @@ mod tests {
             (&[(false, true)], true),
         ] {
             assert_eq!(of(refusals), expected, "{refusals:?}");
+        }
+        // One without a forge knows of no refusal, and has it made anew all the same.
+        let without = BranchFacts { is_without_forge: true, ..BranchFacts::default() };
+        let refused = BranchFacts { is_refused: true, ..BranchFacts::default() };
+        for (all, expected) in [
+            (&[(true, refused), (true, without)][..], true),
+            (&[(false, refused), (true, without)], true),
+            (&[(true, BranchFacts::default()), (true, without)], false),
+            (&[(true, without), (true, without)], false),
+        ] {
+            assert_eq!(BranchFacts::united(all).is_refused, expected, "{all:?}");
         }
         let stale = BranchFacts { is_deleted_if_stale: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(false, stale), (false, stale)]), stale);

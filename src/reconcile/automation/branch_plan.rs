@@ -311,7 +311,7 @@ impl BranchPlan {
         let Some(known) = &self.pull_requests else {
             // The change of a policy that has no image or no branch now may be on any of them.
             let is_deleted_if_stale = self.naming.has_no_forge && self.is_complete;
-            return BranchFacts { is_deleted_if_stale, ..BranchFacts::default() };
+            return BranchFacts { is_without_forge: true, is_deleted_if_stale, ..BranchFacts::default() };
         };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(self.base(), branch, images, &owner);
