@@ -335,6 +335,10 @@ impl Repository {
 
     /// Forgets the closed pull requests that no order needs any more.
     pub(super) fn forget_past(&mut self, orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>) {
+        let is_known = |branch: &BranchName| {
+            orders.values().any(|order| order.rendered.contains(branch) || order.facts.contains_key(branch))
+        };
+        self.handled.retain(|branch, _| is_known(branch));
         let is_used = |(base, head): &Branches| {
             orders.values().any(|order| order.base == *base && order.rendered.contains(head))
         };
@@ -551,6 +555,19 @@ mod tests {
         repository.orders.insert(name.clone(), Arc::new(order));
         repository.take(&repository.orders.clone(), &RoundOutcome::default(), None);
         assert_eq!(repository.progress[&name].condition().2, "1 open: #7");
+    }
+
+    /// One stayed for each branch that there ever was.
+    #[test]
+    fn the_tip_of_a_branch_that_no_automation_has_any_more_is_forgotten() {
+        let mut repository = repository();
+        let tip: CommitId = "1".repeat(40).parse().unwrap();
+        let mut known = order(&["a"]);
+        known.facts.insert("b".parse().unwrap(), BranchFacts::default());
+        repository.handled = ["a", "b", "c"].map(|branch| (branch.parse().unwrap(), tip)).into();
+        repository.forget_past(&BTreeMap::from([(known.automation.clone(), Arc::new(known))]));
+        let kept: Vec<&str> = repository.handled.keys().map(BranchName::as_str).collect();
+        assert_eq!(kept, ["a", "b"]);
     }
 
     /// They stayed in the text until the automation succeeded again.
