@@ -125,11 +125,9 @@ pub struct PullRequestEdit {
     pub added_labels: Vec<String>,
     /// Labels to remove.
     pub removed_labels: Vec<String>,
-    /// Users and teams to ask for a review.
-    ///
-    /// Only for forges that add them after opening a pull request.
+    /// Users and teams to ask for a review, beside those of others.
     pub added_reviewers: Vec<String>,
-    /// Users to assign, at such forges.
+    /// Users to assign, beside those of others.
     pub added_assignees: Vec<String>,
     /// True to close it, false to leave its state.
     pub is_closed: bool,

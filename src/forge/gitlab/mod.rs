@@ -16,7 +16,7 @@ pub(super) mod tests;
 
 pub use requests::GitlabProject;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first, path};
@@ -112,6 +112,38 @@ impl<T: Transport> Gitlab<T> {
             }
         }
         Ok(users)
+    }
+
+    /// Returns the members of an edit that add reviewers and assignees beside those of others.
+    async fn added_users(
+        &self,
+        number: u64,
+        edit: &PullRequestEdit,
+    ) -> Result<Map<String, Value>, ForgeError> {
+        let mut members = Map::new();
+        if edit.added_reviewers.is_empty() && edit.added_assignees.is_empty() {
+            return Ok(members);
+        }
+        let path = ["merge_requests", &number.to_string()];
+        let request = self.project.request(Method::Get, &path, "read a merge request").essential();
+        let document = self.client.call(request).await?.body;
+        for (role, present, member, names) in [
+            ("reviewer", "/reviewers", "reviewer_ids", &edit.added_reviewers),
+            ("assignee", "/assignees", "assignee_ids", &edit.added_assignees),
+        ] {
+            let added = self.users(role, names).await?;
+            added.refused.iter().for_each(|sentence| tracing::warn!("merge request !{number}: {sentence}"));
+            let present =
+                list(&document, present).iter().filter_map(|user| super::reading::number(user, "/id"));
+            // An edit replaces all.
+            let mut all: Vec<u64> = present.collect();
+            let missing: Vec<u64> = added.ids().into_iter().filter(|id| !all.contains(id)).collect();
+            if !missing.is_empty() {
+                all.extend(missing);
+                members.insert(member.to_owned(), json!(all));
+            }
+        }
+        Ok(members)
     }
 
     /// Marks the merge requests that are in a merge train.
@@ -210,7 +242,12 @@ impl<T: Transport> Forge for Gitlab<T> {
             let found = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
-        let Some(body) = edit_body(current, edit) else { return self.read(current.number, false).await };
+        let mut members = edit_body(current, edit);
+        members.extend(self.added_users(current.number, edit).await?);
+        if members.is_empty() {
+            return self.read(current.number, false).await;
+        }
+        let body = Value::Object(members);
         let path = ["merge_requests", &current.number.to_string()];
         let request = self.project.request(Method::Put, &path, OPERATION).with_body(body);
         let request = request.essential_if(edit.is_closed);

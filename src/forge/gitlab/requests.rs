@@ -1,6 +1,6 @@
 //! A project on GitLab, and requests to it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::forge::client::path;
 use crate::forge::exchange::{ApiRequest, Method};
@@ -78,9 +78,9 @@ pub(super) fn title(title: &str, is_draft: bool) -> String {
     if is_draft { format!("{DRAFT_PREFIX}{title}") } else { title.to_owned() }
 }
 
-/// Returns the members of an edit, or none if nothing changes.
-pub(super) fn edit_body(current: &PullRequest, edit: &PullRequestEdit) -> Option<Value> {
-    let mut body = serde_json::Map::new();
+/// Returns the members of an edit, but for those of users.
+pub(super) fn edit_body(current: &PullRequest, edit: &PullRequestEdit) -> Map<String, Value> {
+    let mut body = Map::new();
     if let Some(text) = &edit.title {
         body.insert("title".to_owned(), json!(title(text, current.is_draft)));
     }
@@ -95,5 +95,5 @@ pub(super) fn edit_body(current: &PullRequest, edit: &PullRequestEdit) -> Option
     if edit.is_closed {
         body.insert("state_event".to_owned(), json!("close"));
     }
-    (!body.is_empty()).then(|| Value::Object(body))
+    body
 }

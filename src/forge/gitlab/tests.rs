@@ -127,8 +127,29 @@ fn an_edit_has_only_the_members_that_change() {
         "title": "Draft: New", "description": "text", "add_labels": "a,b", "remove_labels": "c",
         "state_event": "close",
     });
-    assert_eq!(edit_body(&current, &edit), Some(wanted));
-    assert_eq!(edit_body(&current, &PullRequestEdit::default()), None);
+    assert_eq!(Value::Object(edit_body(&current, &edit)), wanted);
+    assert!(edit_body(&current, &PullRequestEdit::default()).is_empty());
+}
+
+/// They were asked only at the opening.
+#[test]
+fn users_are_added_beside_those_of_others() {
+    let current = own_merge_request(&document(1, "opened")).unwrap();
+    let mut now = document(1, "opened");
+    (now["reviewers"], now["assignees"]) = (json!([{"id": 5}]), json!([{"id": 3}]));
+    let names = |name: &str| vec![name.to_owned()];
+    let edit = PullRequestEdit {
+        added_reviewers: names("ann"),
+        added_assignees: names("ann"),
+        ..PullRequestEdit::default()
+    };
+    let user = || (200, json!([{"id": 3}]));
+    let script = Script::new([(200, now.clone()), user(), user(), (200, now)]);
+    run(gitlab(&script).edit(&current, &edit)).unwrap();
+    let sent = script.requests();
+    let expected =
+        ("Put projects/a%2Fb%2Ffleet/merge_requests/1".to_owned(), json!({"reviewer_ids": [5, 3]}));
+    assert_eq!(sent.last(), Some(&expected));
 }
 
 #[test]
