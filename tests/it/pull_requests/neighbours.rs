@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, actions};
+use super::fleet::{Fleet, actions, labels};
 use crate::support::fleet::tag_line;
 
 /// The automations `prod` and `staging`, each with a file of its own.
@@ -67,4 +67,41 @@ async fn the_window_of_one_automation_keeps_no_superseded_pull_request_of_anothe
     assert_eq!(closed.len(), 1, "{pulls:#?}");
     let body = closed[0]["body"].as_str().unwrap();
     assert!(body.contains("`prod/6.0.0`") && !body.contains("staging"), "{body}");
+}
+
+/// `immediately` counted alone, as the other had nothing to change at the moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_caution_of_an_automation_without_a_change_counts() {
+    let fleet = fleet("caution").await;
+    fleet.forge.write("main", "prod/app.yaml", &tag_line("5.0.3")).await;
+    let prod = json!({"push-branch": "images", "pull-request-labels": "[prod]"});
+    let staging = json!({
+        "push-branch": "images", "pull-request-labels": "[staging]", "pull-request-merge": "immediately",
+    });
+    fleet.write_all(&automations(&prod, &staging), "5.0.3");
+    for verb in ["opened", "kept"] {
+        let done = all_actions(&fleet);
+        assert!(done.contains(&format!("images: {verb}")), "{done:?}");
+        let pull = fleet.pull().await;
+        assert_eq!((pull["state"].as_str(), labels(&pull)), (Some("open"), vec!["prod", "staging"]));
+    }
+}
+
+/// The one without a forge knew of no refusal, and had the branch made anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_branch_is_not_made_anew_for_an_automation_without_a_forge() {
+    let fleet = fleet("without-forge").await;
+    let prod = json!({"push-branch": "images"});
+    let staging = json!({"push-branch": "images", "delivery": "branch"});
+    fleet.write_all(&automations(&prod, &staging), "5.0.3");
+    assert_eq!(all_actions(&fleet), ["images: opened"]);
+    let tip = fleet.forge.tip("images").await;
+    fleet.edit(fleet.pull().await["number"].as_u64().unwrap(), json!({"state": "closed"})).await;
+    for path in ["prod/app.yaml", "staging/app.yaml"] {
+        fleet.forge.write("main", path, &format!("a: 1\n{}", tag_line("4.0.6"))).await;
+    }
+    for _ in 0..2 {
+        assert_eq!(all_actions(&fleet), ["images: left (closed-by-a-person)"]);
+        assert_eq!(fleet.forge.tip("images").await, tip);
+    }
 }

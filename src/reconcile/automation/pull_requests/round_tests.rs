@@ -586,3 +586,17 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         assert_eq!(one.reason, None);
     }
 }
+
+/// Nothing told if a person had refused the other image.
+#[tokio::test]
+async fn past_pull_requests_are_searched_once_beside_an_open_one_that_gets_another_image() {
+    let (order, [told, untold]) = kept();
+    for (open, expected) in [(told, &[][..]), (untold, &["a"])] {
+        let (listed, mut snapshot) = (Mutex::new(vec![open]), Snapshot::default());
+        let forge = Failing { listed, ..Failing::default() };
+        for _ in 0..2 {
+            round(&forge, order.clone(), &mut snapshot).await;
+            assert_eq!(*forge.searched.lock(), expected);
+        }
+    }
+}
