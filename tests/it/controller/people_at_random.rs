@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::delivery::Delivery;
 use super::pod::Pod;
-use super::scene::kstatus;
+use super::scene::{Kind, Scene, kstatus};
 use crate::support::forges::wire::Wire;
 use crate::support::git_program::{git, output};
 use crate::support::gitea::{GiteaRepository, OWNER};
@@ -60,12 +60,17 @@ enum Action {
     CommitOnBase,
     CommitOnBaseToTheSameFile,
     NewImage,
+    EarlierImage,
+    ReplaceBodyAndClose,
+    ChangeBase,
+    ConvertToDraft,
+    HandBack,
     Restart,
     Kill,
     LoseState,
 }
 
-const ACTIONS: [Action; 20] = [
+const ACTIONS: [Action; 27] = [
     Action::CommitOnBranch,
     Action::CommitOnBranchToTheSameFile,
     Action::EditTitle,
@@ -83,6 +88,13 @@ const ACTIONS: [Action; 20] = [
     Action::NewImage,
     Action::NewImage,
     Action::NewImage,
+    Action::EarlierImage,
+    Action::EarlierImage,
+    Action::ReplaceBodyAndClose,
+    Action::ChangeBase,
+    Action::ConvertToDraft,
+    Action::HandBack,
+    Action::HandBack,
     Action::Restart,
     Action::Kill,
     Action::LoseState,
@@ -97,20 +109,34 @@ struct World {
     pod: Option<Pod>,
     clone: TempDir,
     random: Random,
-    /// The newest image, and a number for files and texts.
+    /// The present image, the newest one, and a number for files and texts.
     image: usize,
+    newest: usize,
     count: usize,
     /// The commits of people on the branch.
     commits: BTreeSet<String>,
     /// The texts of people, by pull request.
     titles: BTreeMap<u64, String>,
     notes: BTreeMap<u64, String>,
+    /// The drafts of people, by pull request.
+    drafts: BTreeMap<u64, bool>,
     /// Pull requests that a person closed.
-    ///
-    /// Each has the number of the last one at that time, and the image.
-    refused: BTreeMap<u64, (u64, usize)>,
+    refused: BTreeMap<u64, Refusal>,
+    /// The image of each set of hashes that was seen in a settled pull request.
+    seen: BTreeMap<String, usize>,
     story: String,
     requests: AtomicUsize,
+}
+
+/// A pull request that a person closed.
+#[derive(Debug)]
+struct Refusal {
+    /// The number of the last pull request at that time.
+    last: u64,
+    /// The image at that time.
+    image: usize,
+    /// The hashes of its images; none if the person replaced the body.
+    hashes: Option<String>,
 }
 
 /// The hashes of images in the last line of a body.
@@ -126,6 +152,14 @@ fn number(pull: &Value) -> u64 {
 impl World {
     async fn new(seed: u64) -> Self {
         let own = Delivery::new("people").await;
+        own.forge.call("POST", "branches", json!({"new_branch_name": "other"})).await;
+        own.forge.call("POST", "labels", json!({"name": "tagboat/rebuild", "color": "#00aa00"})).await;
+        own.forge.write("main", "next/fleet.yaml", &own.line("1.0.0")).await;
+        // Another automation selects the same policy.
+        let mut spec = Scene::spec("app");
+        spec["update"]["path"] = json!("./next");
+        own.scene.create(Kind::Automation, "next", &spec).await;
+        own.annotate_member("next", json!({"tagboat.dev/delivery": "pull-request"})).await;
         let base = format!("http://127.0.0.1:{}/api/v1/repos/{OWNER}/{}", own.forge.port(), own.forge.name);
         let wire = Wire::new(&base, &format!("token {}", GiteaRepository::token()));
         let clone = tempfile::tempdir().unwrap();
@@ -140,11 +174,14 @@ impl World {
             clone,
             random: Random(seed),
             image: 1,
+            newest: 1,
             count: 0,
             commits: BTreeSet::new(),
             titles: BTreeMap::new(),
             notes: BTreeMap::new(),
+            drafts: BTreeMap::new(),
             refused: BTreeMap::new(),
+            seen: BTreeMap::new(),
             story: String::new(),
             requests: AtomicUsize::new(0),
         }
@@ -179,8 +216,15 @@ impl World {
         Some(done["commit"]["sha"].as_str()?.to_owned())
     }
 
+    /// All pull requests of the branch, the oldest first.
+    async fn pulls(&self) -> Vec<Value> {
+        let branch = self.own.branch();
+        self.own.pulls().await.into_iter().filter(|pull| pull["head"]["label"] == *branch).collect()
+    }
+
+    /// The open pull request of the branch, into any base.
     async fn open(&self) -> Option<Value> {
-        self.own.pulls().await.into_iter().find(|pull| pull["state"] == "open")
+        self.pulls().await.into_iter().find(|pull| pull["state"] == "open")
     }
 
     /// Returns true if the branch has the newest image.
@@ -250,12 +294,52 @@ impl World {
                 if self.ask("PATCH", &format!("pulls/{}", number(&pull)), change).await.is_some() {
                     let texts = if is_title { &mut self.titles } else { &mut self.notes };
                     texts.insert(number(&pull), text);
+                    if is_title {
+                        self.drafts.remove(&number(&pull));
+                    }
                 }
             }
-            Action::Close | Action::DeleteBranch => {
+            Action::ConvertToDraft => {
+                let Some(pull) = self.open().await else { return };
+                let title = pull["title"].as_str().unwrap();
+                let bare = title.strip_prefix("WIP: ");
+                let title = bare.map_or_else(|| format!("WIP: {title}"), str::to_owned);
+                let path = format!("pulls/{}", number(&pull));
+                if self.ask("PATCH", &path, json!({"title": title})).await.is_some() {
+                    self.drafts.insert(number(&pull), bare.is_none());
+                    if let Some(text) = self.titles.get_mut(&number(&pull)) {
+                        *text = title;
+                    }
+                }
+            }
+            Action::ChangeBase => {
+                let Some(pull) = self.open().await else { return };
+                let base = if pull["base"]["ref"] == "main" { "other" } else { "main" };
+                self.ask("PATCH", &format!("pulls/{}", number(&pull)), json!({"base": base})).await;
+            }
+            Action::HandBack => {
+                let Some(pull) = self.open().await.filter(|pull| pull["base"]["ref"] == "main") else {
+                    return;
+                };
+                // The commits on it are given up by the person.
+                self.commits.clear();
+                let labels = json!({"labels": ["tagboat/rebuild"]});
+                self.ask("POST", &format!("issues/{}/labels", number(&pull)), labels).await;
+                self.label_is_removed(number(&pull)).await;
+            }
+            Action::Close | Action::ReplaceBodyAndClose | Action::DeleteBranch => {
                 let Some(pull) = self.open().await else { return };
                 let has_newest = self.has_newest_image().await;
-                let done = if matches!(action, Action::Close) {
+                let is_replaced = matches!(action, Action::ReplaceBodyAndClose);
+                let done = if is_replaced {
+                    let text = format!("Words {count} of a person in place of all others");
+                    let change = json!({"state": "closed", "body": text});
+                    let done = self.ask("PATCH", &format!("pulls/{}", number(&pull)), change).await;
+                    if done.is_some() {
+                        self.notes.insert(number(&pull), text);
+                    }
+                    done
+                } else if matches!(action, Action::Close) {
                     self.ask("PATCH", &format!("pulls/{}", number(&pull)), json!({"state": "closed"})).await
                 } else {
                     // The commits on it are given up by the person who deletes it.
@@ -263,9 +347,12 @@ impl World {
                     let path = format!("branches/{}", branch.replace('/', "%2F"));
                     self.ask("DELETE", &path, Value::Null).await
                 };
-                if done.is_some() && self.stays_closed(number(&pull), has_newest).await {
-                    let last = self.own.pulls().await.iter().map(number).max().unwrap();
-                    self.refused.insert(number(&pull), (last, self.image));
+                // Into another base, it refuses nothing on this one.
+                let is_refusal = pull["base"]["ref"] == "main" && (has_newest || !is_replaced);
+                if done.is_some() && self.stays_closed(number(&pull), has_newest).await && is_refusal {
+                    let last = self.pulls().await.iter().map(number).max().unwrap();
+                    let hashes = images(&pull).filter(|_| !is_replaced).map(str::to_owned);
+                    self.refused.insert(number(&pull), Refusal { last, image: self.image, hashes });
                 }
             }
             Action::Reopen => {
@@ -278,7 +365,7 @@ impl World {
                 if self.ask("PATCH", &path, json!({"state": "open"})).await.is_none() {
                     return;
                 }
-                let pulls = self.own.pulls().await;
+                let pulls = self.pulls().await;
                 if pulls.iter().filter(|pull| pull["state"] == "open").count() == 1 {
                     self.refused.remove(&number);
                 } else {
@@ -302,8 +389,15 @@ impl World {
                 let Some(pull) = self.open().await else { return };
                 self.ask("POST", &format!("pulls/{}/update", number(&pull)), json!({})).await;
             }
-            Action::NewImage => {
-                self.image += 1;
+            Action::NewImage | Action::EarlierImage => {
+                self.image = if matches!(action, Action::NewImage) {
+                    self.newest += 1;
+                    self.newest
+                } else {
+                    1 + self.random.below(self.newest)
+                };
+                // Once the branch has another image, nothing tells any more what was refused.
+                self.refused.retain(|_, refusal| refusal.hashes.is_some());
                 self.own.scene.choose("app", &self.tag()).await;
             }
             Action::Restart => {
@@ -337,7 +431,7 @@ impl World {
     /// Asserts that nothing of a person's is lost.
     async fn assert_kept(&self) {
         let (story, seed, branch) = (&self.story, self.seed, self.own.branch());
-        let pulls = self.own.pulls().await;
+        let pulls = self.pulls().await;
         self.fetch();
         for commit in &self.commits {
             let is_there = [branch.as_str(), "main"].iter().any(|name| self.is_reachable(commit, name));
@@ -355,18 +449,79 @@ impl World {
                 assert!(body.contains(note), "seed {seed}: the body of #{own} after{story}: {body}");
             }
         }
-        for (refused, (last, _)) in &self.refused {
+        for (own, is_draft) in &self.drafts {
+            let pull = pulls.iter().find(|pull| number(pull) == *own && pull["state"] == "open");
+            assert!(
+                pull.is_none_or(|pull| pull["draft"] == *is_draft),
+                "seed {seed}: the draft #{own} after{story}"
+            );
+        }
+        for (refused, Refusal { last, hashes, .. }) in &self.refused {
             let of_refused = pulls.iter().find(|pull| number(pull) == *refused).unwrap();
             assert_eq!(of_refused["state"], "closed", "seed {seed}: #{refused} is open again after{story}");
-            let again = pulls.iter().find(|pull| number(pull) > *last && images(pull) == images(of_refused));
+            let is_same = |pull: &&Value| hashes.as_ref().is_none_or(|hashes| images(pull) == Some(hashes));
+            let again = pulls.iter().filter(|pull| number(pull) > *last).find(is_same);
             assert!(
                 again.is_none(),
                 "seed {seed}: the images of #{refused} are proposed again after{story}: {again:#?}"
             );
         }
+        for pull in self.next_pulls().await.iter().filter(|pull| pull["state"] == "closed") {
+            let body = pull["body"].as_str().unwrap();
+            assert!(body.contains("closed=nothing-left"), "seed {seed}: next after{story}: {pull:#}");
+        }
         let main = self.own.forge.read("main", "fleet.yaml").await;
         let marker = self.own.line("").split_once('#').unwrap().1.to_owned();
         assert_eq!(main.matches(&marker).count(), 1, "seed {seed}: the marker on main after{story}: {main}");
+    }
+
+    /// The pull requests of the other automation, which no person touches.
+    async fn next_pulls(&self) -> Vec<Value> {
+        let branch = format!("tagboat/{}-next-next", self.own.scene.cluster.namespace());
+        self.own.pulls().await.into_iter().filter(|pull| pull["head"]["label"] == *branch).collect()
+    }
+
+    /// Returns what the other automation still has to do.
+    async fn next_missing(&self) -> Option<String> {
+        let pulls = self.next_pulls().await;
+        let open: Vec<&Value> = pulls.iter().filter(|pull| pull["state"] == "open").collect();
+        match (open.as_slice(), self.image) {
+            ([], 1) => None,
+            ([pull], image) if image > 1 => {
+                let branch = pull["head"]["label"].as_str().unwrap();
+                let has_line = self
+                    .own
+                    .forge
+                    .read(branch, "next/fleet.yaml")
+                    .await
+                    .contains(&self.own.line(&self.tag()));
+                (!has_line).then(|| "the branch of the other automation lacks the image".to_owned())
+            }
+            _ => Some(format!("the other automation has {} open", open.len())),
+        }
+    }
+
+    /// Waits until the controller has taken the branch of an open pull request back.
+    async fn label_is_removed(&self, number: u64) {
+        let begin = Instant::now();
+        loop {
+            self.reconcile().await;
+            let pull = self.own.forge.call("GET", &format!("pulls/{number}"), Value::Null).await;
+            if pull["state"] == "closed" || pull["labels"].as_array().is_none_or(Vec::is_empty) {
+                return;
+            }
+            let (seed, story) = (self.seed, &self.story);
+            assert!(begin.elapsed() < TIMEOUT, "seed {seed}: the label of #{number} stays after{story}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Returns true if a person has refused the present image, or may have.
+    fn is_refused(&self) -> bool {
+        self.refused.values().any(|refusal| {
+            let of_hashes = |hashes: &String| self.seen.get(hashes).is_none_or(|image| *image == self.image);
+            refusal.image == self.image || refusal.hashes.as_ref().is_some_and(of_hashes)
+        })
     }
 
     /// Returns true if the branch has a commit of a person that the base lacks.
@@ -380,12 +535,16 @@ impl World {
     /// Requests a run, and waits until it has ended.
     async fn reconcile(&self) {
         let token = format!("r{}", self.requests.fetch_add(1, Ordering::Relaxed));
-        self.own.scene.request("app", &token).await;
+        for automation in ["app", "next"] {
+            self.own.scene.request(automation, &token).await;
+        }
         let what = format!("reconciled (seed {} after{})", self.seed, self.story);
         let is_handled = |object: &kube::core::DynamicObject| {
             object.data["status"]["lastHandledReconcileAt"] == *token && kstatus(object) == "Current"
         };
-        self.own.scene.until("app", &what, is_handled).await;
+        for automation in ["app", "next"] {
+            self.own.scene.until(automation, &what, is_handled).await;
+        }
     }
 
     /// Returns what is still missing, if the actions determine it.
@@ -393,11 +552,16 @@ impl World {
         self.fetch();
         let is_wanted =
             !self.own.forge.read("main", "fleet.yaml").await.contains(&self.own.line(&self.tag()));
-        let is_refused = self.refused.values().any(|(_, image)| *image >= self.image);
-        if is_refused || self.is_edited() {
+        if let Some(missing) = self.next_missing().await {
+            return Some(missing);
+        }
+        if self.is_refused() || self.is_edited() {
             return None;
         }
         let open = self.open().await;
+        if open.as_ref().is_some_and(|pull| pull["base"]["ref"] != "main") {
+            return None;
+        }
         if !is_wanted {
             return open.map(|pull| format!("#{} is open, with nothing left to change", number(&pull)));
         }
@@ -409,7 +573,7 @@ impl World {
     }
 
     /// Waits until the controller has done what it has to do.
-    async fn settle(&self) {
+    async fn settle(&mut self) {
         self.reconcile().await;
         let begin = Instant::now();
         let mut asked = Instant::now();
@@ -430,6 +594,14 @@ impl World {
             }
         }
         self.reconcile().await;
+        if let Some(pull) = self.open().await
+            && !self.is_refused()
+            && !self.is_edited()
+            && pull["base"]["ref"] == "main"
+            && let Some(hashes) = images(&pull)
+        {
+            self.seen.insert(hashes.to_owned(), self.image);
+        }
     }
 
     /// All branches and pull requests, with the times of their last changes.
