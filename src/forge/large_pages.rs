@@ -30,7 +30,7 @@ impl<F: Fn(usize, Vec<Value>) -> Value + Send + Sync> Transport for &Server<F> {
         };
         let Some(size) = number(&["per_page", "pagelen", "limit", "$top"]) else {
             let one: usize = request.path.last().unwrap().parse().unwrap();
-            return Ok(ApiResponse { status: 200, headers: Vec::new(), body: (self.entry)(one - 1) });
+            return Ok(ApiResponse::new(200, Vec::new(), (self.entry)(one - 1)));
         };
         let start = number(&["start", "$skip"]);
         let start = start.unwrap_or_else(|| (number(&["page"]).unwrap() - 1) * size);
