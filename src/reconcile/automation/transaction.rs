@@ -29,7 +29,9 @@ use crate::cancel::Cancellation;
 use crate::error::chain;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
-use crate::git::{self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal};
+use crate::git::{
+    self, Answer, BranchName, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal,
+};
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -276,9 +278,17 @@ async fn pull_request_run(
     };
     let place = (plan.base().clone(), &source.repository);
     let mut run = PullRequestRun::new(queue, automation, settings, place, access, gate)?;
-    // Branches that policies render stay as they are then.
-    if queue.has_no_tasks() && !options.ends_branches_only {
-        run.look_up(plan.bundle_images()).await;
+    if queue.has_no_tasks() {
+        let mut images = plan.bundle_images().clone();
+        if options.ends_branches_only {
+            // Of the branches that policies render, only those end that people have given up.
+            let (snapshot, _) = run.snapshot();
+            let given_up: BTreeSet<&BranchName> = snapshot.given_up(plan.base()).collect();
+            images.retain(|branch, _| given_up.contains(branch));
+        }
+        if !options.ends_branches_only || !images.is_empty() {
+            run.look_up(&images).await;
+        }
     }
     let (snapshot, is_up_to_date) = run.snapshot();
     let known = run.known_branches(&snapshot);

@@ -83,7 +83,6 @@ async fn a_limit_of_the_api_pauses_its_calls_alone_and_they_go_on_after_it() {
     let status = own.until("False RateLimited 127.0.0.1 limits requests: the next one is sent in ").await;
     assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
     assert!(delivery(&status).unwrap().contains("; the next retry is at 20"), "{status:#}");
-    assert_eq!(own.forge.read(&own.branch(), "fleet.yaml").await, own.line("2.0.0"), "git went on");
     own.until("True Current 1 open: #1").await;
     assert_eq!(own.events().await, ["PullRequestOpened #1"]);
     let text = metrics.to_text();

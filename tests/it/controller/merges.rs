@@ -88,7 +88,7 @@ async fn the_settings_decide_how_and_when_a_pull_request_is_merged() {
     own.until_event("PullRequestMerged #3").await;
     assert_eq!(own.last().await.0, 2);
 
-    // A branch that nobody may push.
+    // A branch that is protected from every push.
     own.annotate(merging("by-hand", "commit")).await;
     own.annotate(json!({"tagboat.dev/push-branch": "images"})).await;
     let rule = json!({"rule_name": "images", "enable_push": false});

@@ -136,9 +136,10 @@ impl Records {
         });
     }
 
-    /// Returns true if the pull request of a branch that was handed back has ended.
-    pub(super) fn has_ended_handed_back(&self, base: &BranchName) -> bool {
-        self.handed_back.keys().any(|branches| branches.0 == *base && self.ended.contains_key(branches))
+    /// Returns the branches that were handed back, and whose pull requests have ended.
+    pub(super) fn given_up<'r>(&'r self, base: &'r BranchName) -> impl Iterator<Item = &'r BranchName> {
+        let is_ended = |branches: &&Branches| branches.0 == *base && self.ended.contains_key(*branches);
+        self.handed_back.keys().filter(is_ended).map(|(_, head)| head)
     }
 }
 

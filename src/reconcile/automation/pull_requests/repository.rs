@@ -116,7 +116,7 @@ impl Repository {
         self.listed.is_some_and(|at| now.saturating_duration_since(at) <= MAX_AGE)
     }
 
-    /// Returns true if git has to end branches, and the last list is too old for that.
+    /// Returns true if the last list is too old for git to end branches.
     pub(super) fn needs_list_for_ends(&self, now: Instant) -> bool {
         let has_closed = |order: &Arc<PullRequestOrder>| self.snapshot.has_closed(&order.base, &order.owner);
         !self.is_up_to_date(now) && self.orders.values().any(has_closed)

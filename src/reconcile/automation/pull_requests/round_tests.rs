@@ -469,7 +469,7 @@ async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
     }
 }
 
-/// A process that was killed after a merge or a new text reported nothing before it.
+/// Killed after a merge or a new text, a process reported nothing before it.
 #[tokio::test]
 async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hides_them() {
     let (mut wanted, [told, untold]) = kept();

@@ -263,7 +263,12 @@ impl Snapshot {
     ///
     /// It does not render them, or they were handed back.
     pub(super) fn has_closed(&self, base: &BranchName, owner: &OwnerHash) -> bool {
-        self.closed(base, owner).next().is_some() || self.records.has_ended_handed_back(base)
+        self.closed(base, owner).next().is_some() || self.given_up(base).next().is_some()
+    }
+
+    /// Returns the branches that were handed back, and whose pull requests have ended.
+    pub fn given_up<'s>(&'s self, base: &'s BranchName) -> impl Iterator<Item = &'s BranchName> {
+        self.records.given_up(base)
     }
 
     fn closed(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {

@@ -63,7 +63,7 @@ fn a_branch_with_the_commit_of_an_absent_automation_is_not_deleted() {
     }
 }
 
-/// The condition of the one named the commit of the other, as if it waited for it.
+/// The condition of one named the commit of the other, as if it waited.
 #[test]
 fn an_automation_without_a_part_in_a_branch_is_not_told_of_the_commit_of_an_absent_one() {
     for is_state_lost in [false, true] {

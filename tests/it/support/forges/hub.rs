@@ -267,7 +267,7 @@ impl Hub {
         self.state.lock().unwrap().queue.as_mut().expect("a merge queue").retain(|one| *one != number);
     }
 
-    /// True from the second time on that somebody asks if a tip can be merged.
+    /// True from the second question on if a tip can be merged.
     pub(crate) fn has_computed(&self, tip: &str) -> bool {
         !self.state.lock().unwrap().computed.insert(tip.to_owned())
     }
