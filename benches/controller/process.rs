@@ -15,6 +15,14 @@ use crate::scene::Scene;
 /// The interval between two samples of the memory.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The settings of the allocator in the container image.
+const ALLOCATOR: [(&str, &str); 4] = [
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_MMAP_THRESHOLD_", "32768"),
+    ("MALLOC_TRIM_THRESHOLD_", "65536"),
+    ("MALLOC_TOP_PAD_", "0"),
+];
+
 /// A running program.
 pub(crate) struct Measured {
     child: Child,
@@ -85,8 +93,7 @@ impl Measured {
         }
         let child = command
             .env("TMPDIR", temporary)
-            // As in the container image.
-            .env("MALLOC_ARENA_MAX", "2")
+            .envs(ALLOCATOR)
             .env("NO_PROXY", "127.0.0.1")
             .stdout(Stdio::null())
             .stderr(fs::File::create(scene.root().join("log")).unwrap())
