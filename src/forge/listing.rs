@@ -90,24 +90,10 @@ impl Listing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forge::pull_request::PullRequestState;
+    use crate::forge::pull_request::tests::sample;
 
     fn pull_request(number: u64, body: &str) -> PullRequest {
-        PullRequest {
-            number,
-            url: String::new(),
-            state: PullRequestState::Open,
-            head: "tagboat".parse().unwrap(),
-            head_commit: None,
-            base: "main".parse().unwrap(),
-            title: String::new(),
-            body: body.to_owned(),
-            is_draft: false,
-            labels: Vec::new(),
-            is_in_merge_queue: false,
-            has_auto_merge: false,
-            version: None,
-        }
+        PullRequest { number, body: body.to_owned(), ..sample() }
     }
 
     /// A server with our line on 100 pages of 8 MiB filled the memory.

@@ -217,8 +217,27 @@ pub enum MergeAnswer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// An open pull request.
+    pub(in crate::forge) fn sample() -> PullRequest {
+        PullRequest {
+            number: 7,
+            url: String::new(),
+            state: PullRequestState::Open,
+            head: "tagboat/web".parse().unwrap(),
+            head_commit: None,
+            base: "main".parse().unwrap(),
+            title: "Update web".to_owned(),
+            body: "text".to_owned(),
+            is_draft: false,
+            labels: Vec::new(),
+            is_in_merge_queue: false,
+            has_auto_merge: false,
+            version: None,
+        }
+    }
 
     #[test]
     fn a_recent_text_is_replaced_without_a_look_and_nothing_is_closed_without_one() {
@@ -241,21 +260,7 @@ mod tests {
     #[test]
     fn a_pull_request_is_closed_only_while_it_is_open_with_the_known_head() {
         let commit = |digit: &str| Some(digit.repeat(40).parse().unwrap());
-        let known = PullRequest {
-            number: 7,
-            url: String::new(),
-            state: PullRequestState::Open,
-            head: "tagboat/web".parse().unwrap(),
-            head_commit: commit("1"),
-            base: "main".parse().unwrap(),
-            title: "Update web".to_owned(),
-            body: "text".to_owned(),
-            is_draft: false,
-            labels: Vec::new(),
-            is_in_merge_queue: false,
-            has_auto_merge: false,
-            version: None,
-        };
+        let known = PullRequest { head_commit: commit("1"), ..sample() };
         let same = || known.clone();
         for (name, now, is_edited, is_closed) in [
             ("as known", same(), true, true),

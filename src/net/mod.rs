@@ -8,7 +8,7 @@
 //! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
 //! | `http` | requests: rate limiters, retries, bounded responses, redaction |
 //! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
-//! | `retry_after` | the pause that a server asks for with `Retry-After` |
+//! | `retry_after` | the pause that a server asks for: `Retry-After`, and messages about rate limits |
 //! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
@@ -28,7 +28,7 @@ pub use http_client::{HttpClientError, HttpClientOptions};
 pub use lookup::{LookupError, Pin, Server, addresses};
 pub use proxy::Proxy;
 pub use proxy_choice::ProxyChoice;
-pub use retry_after::retry_after;
+pub use retry_after::{retry_after, tells_rate_limit};
 pub use root_cause::root_cause;
 pub use ssrf_guard::{SsrfGuard, on_behalf_of, ssrf_refusal};
 pub use tls::ClientCertificate;

@@ -9,6 +9,7 @@ use crate::cloud::LoginError;
 use crate::cloud::cache::Expiring;
 use crate::cloud::network::{MAX_RESPONSE, Network, RequestLabel, error_message};
 use crate::net::http::{Body, Request, Requester, Response, Route, bearer};
+use crate::net::tells_rate_limit;
 use crate::secrets::Secret;
 
 const ACCEPT: &str = "application/vnd.github+json";
@@ -178,7 +179,5 @@ fn is_unknown_app(response: &Response) -> bool {
 
 /// Returns true if a request is refused because of a rate limit.
 fn is_limited(response: &Response, message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    let is_said = ["rate limit", "abuse detection"].iter().any(|words| message.contains(words));
-    is_said || response.status.as_u16() == 429 || response.retry_after().is_some()
+    tells_rate_limit(message) || response.status.as_u16() == 429 || response.retry_after().is_some()
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::forge::exchange::Cost;
-use crate::net::retry_after;
+use crate::net::{retry_after, tells_rate_limit};
 
 /// The first pause after a rate limit without a time. It doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
@@ -78,8 +78,7 @@ impl LimitedResponse<'_> {
         // GitHub answers 403 to both of its limits, and 429 to a few.
         let is_refused = self.status == 403;
         let is_stated = self.header("retry-after").is_some() || self.number("remaining") == Some(0);
-        let message = self.message.to_ascii_lowercase();
-        let is_said = message.contains("rate limit") || message.contains("abuse detection");
+        let is_said = tells_rate_limit(self.message);
         let is_overloaded = self.status == 503 && self.header("retry-after").is_some();
         self.status == 429 || is_overloaded || is_refused && (is_stated || is_said)
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::delivery::Delivery;
+use super::scene::Controller;
 use crate::support::eventually::eventually;
 use crate::support::git_host::request::Request;
 use crate::support::http_front::{Front, Reply};
@@ -66,19 +67,25 @@ fn is_labelling(request: &Request) -> bool {
     request.method == "POST" && request.path.contains("/issues/") && request.path.ends_with("/labels")
 }
 
-/// Git pushed the second branch only after the first pull request was opened.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_branch_is_searched_and_pushed_while_the_pull_request_of_another_is_opened() {
-    let own = Delivery::of("overtaken", &["app", "web"]).await;
-    let [first, second] =
-        ["app", "web"].map(|name| format!("tagboat/{}-{name}", own.scene.cluster.namespace()));
-    let front = HoldingFront::before(own.forge.port(), is_opening);
+/// Starts a controller, and holds the first call of `app` that is meant.
+async fn begin(own: &Delivery, is_it: fn(&Request) -> bool) -> (HoldingFront, Controller) {
+    let front = HoldingFront::before(own.forge.port(), is_it);
     own.reach_by(&front.front.address()).await;
     let controller = own.scene.controller().start();
     own.until(NONE).await;
     own.member_until("web", NONE).await;
     own.scene.choose("app", "2.0.0").await;
     front.until_held().await;
+    (front, controller)
+}
+
+/// Git pushed the second branch only after the first pull request was opened.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_is_searched_and_pushed_while_the_pull_request_of_another_is_opened() {
+    let own = Delivery::of("overtaken", &["app", "web"]).await;
+    let [first, second] =
+        ["app", "web"].map(|name| format!("tagboat/{}-{name}", own.scene.cluster.namespace()));
+    let (front, controller) = begin(&own, is_opening).await;
     own.scene.choose("web", "2.0.0").await;
     eventually("the second branch is there", async || own.forge.tip(&second).await.is_some()).await;
     front.release();
@@ -102,13 +109,7 @@ async fn an_automation_that_joins_a_branch_between_opening_and_labelling_has_the
         });
         own.annotate_member(member, annotations).await;
     }
-    let front = HoldingFront::before(own.forge.port(), is_labelling);
-    own.reach_by(&front.front.address()).await;
-    let controller = own.scene.controller().start();
-    own.until(NONE).await;
-    own.member_until("web", NONE).await;
-    own.scene.choose("app", "2.0.0").await;
-    front.until_held().await;
+    let (front, controller) = begin(&own, is_labelling).await;
     own.scene.choose("web", "2.0.0").await;
     // Its order has arrived before.
     own.scene.until("web", "reported", |object| object.data["status"].to_string().contains("2.0.0")).await;
