@@ -24,7 +24,7 @@ impl KnownApps {
         for own in journal.own_tips.values().filter_map(|tips| tips.last()).take(MAX_TIPS) {
             for commit in own.commits.iter().filter(|commit| object::has_commit(repository, **commit)) {
                 let app = with_people(repository, *commit, |people| {
-                    is_of_app(people).then(|| people.author_email.to_vec())
+                    people.are_of_app().then(|| people.author_email.to_vec())
                 });
                 found.extend(app?);
             }
@@ -34,11 +34,6 @@ impl KnownApps {
 
     /// Returns true for a commit of another App than ours, as far as ours is known.
     pub(super) fn exclude(&self, people: CommitPeople<'_>) -> bool {
-        !self.0.is_empty() && is_of_app(people) && !self.0.contains(people.author_email)
+        !self.0.is_empty() && people.are_of_app() && !self.0.contains(people.author_email)
     }
-}
-
-/// Returns true if a forge has made a commit for an App.
-fn is_of_app(people: CommitPeople<'_>) -> bool {
-    people.author_name.ends_with(b"[bot]") && people.committer_email.starts_with(b"noreply@")
 }

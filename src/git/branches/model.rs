@@ -127,6 +127,19 @@ pub struct CommitPeople<'c> {
     pub committer_email: &'c [u8],
 }
 
+impl CommitPeople<'_> {
+    /// Returns true for those of a commit that GitHub signed for an App.
+    ///
+    /// They are `NAME[bot] <ID+NAME[bot]@users.noreply.HOST>` and `GitHub <noreply@HOST>`, or `GitHub Enterprise`.
+    pub fn are_of_app(self) -> bool {
+        let local = self.author_email.split(|byte| *byte == b'@').next();
+        self.author_name.ends_with(b"[bot]")
+            && local.is_some_and(|local| local.ends_with(b"[bot]"))
+            && self.committer_name.starts_with(b"GitHub")
+            && self.committer_email.starts_with(b"noreply@")
+    }
+}
+
 /// The change that a commit makes in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileChange<'c> {

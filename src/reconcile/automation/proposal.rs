@@ -510,7 +510,7 @@ impl Proposer for UpdateProposal {
     fn is_author(&self, people: CommitPeople<'_>) -> bool {
         let own = self.author.clone();
         let scope = delivery::OwnershipScope { people: vec![(own.clone(), own)], ..Default::default() };
-        scope.has_people(people) || (self.signing != SigningResult::NotWanted && is_signed_for_app(people))
+        scope.has_people(people) || (self.signing != SigningResult::NotWanted && people.are_of_app())
     }
 
     fn owns_change(&self, branch: &BranchName, change: FileChange<'_>) -> bool {
@@ -519,18 +519,4 @@ impl Proposer for UpdateProposal {
             plan.ownership(branch, &self.author).owns_change(&path, change.old, change.new)
         })
     }
-}
-
-/// Returns true if a commit has the people that GitHub gives an App.
-///
-/// They are `NAME[bot] <ID+NAME[bot]@users.noreply.HOST>` and `GitHub <noreply@HOST>`, or `GitHub Enterprise`.
-fn is_signed_for_app(people: CommitPeople<'_>) -> bool {
-    people.author_name.ends_with(b"[bot]")
-        && people
-            .author_email
-            .split(|byte| *byte == b'@')
-            .next()
-            .is_some_and(|local| local.ends_with(b"[bot]"))
-        && people.committer_name.starts_with(b"GitHub")
-        && people.committer_email.starts_with(b"noreply@")
 }
