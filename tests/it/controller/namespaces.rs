@@ -10,7 +10,7 @@ use super::scene::{Kind, Scene, condition, line};
 use crate::support::content::file;
 use crate::support::git_host::{Access, GitHost, Settings};
 use crate::support::git_program::harden;
-use crate::support::program::run;
+use crate::support::program::{installed, run};
 use crate::support::ssh_key::SshKey;
 
 /// The secrets that the controller read, as NAMESPACE/NAME.
@@ -101,7 +101,7 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
     });
     let signers = directory.path().join("signers");
     fs::write(&signers, format!("bot@example.com namespaces=\"git\" {}\n", keys[0].public())).unwrap();
-    let mut command = Command::new("git");
+    let mut command = Command::new(installed("git"));
     harden(&mut command).current_dir(scene.repository.path());
     let setting = format!("gpg.ssh.allowedSignersFile={}", signers.display());
     let check = run(command.args(["-c", &setting, "verify-commit", "main"]));

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::run::scene::Scene;
 use crate::support::bare_repository::BareRepository;
 use crate::support::git_program::{harden, output};
-use crate::support::program::run;
+use crate::support::program::{installed, run};
 
 /// A gpg home directory; its agent ends with it.
 pub(crate) struct GpgHome {
@@ -114,7 +114,7 @@ impl GpgHome {
 
     #[track_caller]
     fn gpg_at(&self, time: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
-        let mut command = Command::new("gpg");
+        let mut command = Command::new(installed("gpg"));
         harden(&mut command).env("GNUPGHOME", self.path());
         command.args(["--quiet", "--yes", "--pinentry-mode", "loopback"]);
         if !arguments.contains(&"--command-fd") {
@@ -141,7 +141,7 @@ impl GpgHome {
     /// The same in any repository.
     #[track_caller]
     pub(crate) fn assert_signed_in(&self, repository: &BareRepository, revision: &str, fingerprint: &str) {
-        let mut command = Command::new("git");
+        let mut command = Command::new(installed("git"));
         harden(&mut command).env("GNUPGHOME", self.path()).current_dir(repository.path());
         let check = run(command.args(["verify-commit", "--raw", revision]));
         assert_eq!(check.status, Some(0), "{check:?}");
@@ -154,7 +154,7 @@ impl GpgHome {
 
 impl Drop for GpgHome {
     fn drop(&mut self) {
-        let mut command = Command::new("gpgconf");
+        let mut command = Command::new(installed("gpgconf"));
         harden(&mut command).env("GNUPGHOME", self.path()).args(["--kill", "all"]);
         let _ = command.output();
     }

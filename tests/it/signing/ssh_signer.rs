@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::run::scene::Scene;
 use crate::support::git_program::{harden, output};
-use crate::support::program::run;
+use crate::support::program::{installed, run};
 
 /// A key that ssh-keygen made.
 pub(crate) struct SshSigner {
@@ -21,7 +21,7 @@ impl SshSigner {
     pub(crate) fn new(options: &[&str], passphrase: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("key");
-        let mut command = Command::new("ssh-keygen");
+        let mut command = Command::new(installed("ssh-keygen"));
         harden(&mut command).args(["-q", "-N", passphrase, "-C", "signer", "-f"]).arg(&file).args(options);
         output(&mut command, b"");
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
@@ -33,7 +33,7 @@ impl SshSigner {
     pub(super) fn rewritten(&self, passphrase: &str) -> String {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(self.private.as_bytes()).unwrap();
-        let mut command = Command::new("ssh-keygen");
+        let mut command = Command::new(installed("ssh-keygen"));
         harden(&mut command).args(["-q", "-p", "-P", passphrase, "-N", passphrase, "-f"]).arg(file.path());
         output(&mut command, b"");
         fs::read_to_string(file.path()).unwrap()
@@ -52,7 +52,7 @@ pub(super) fn assert_signed(scene: &Scene, revision: &str, public: &str) {
 }
 
 fn verify(repository: &Path, signers: &Path, revision: &str) -> crate::support::program::Run {
-    let mut command = Command::new("git");
+    let mut command = Command::new(installed("git"));
     harden(&mut command).current_dir(repository);
     let setting = format!("gpg.ssh.allowedSignersFile={}", signers.display());
     run(command.args(["-c", &setting, "verify-commit", revision]))

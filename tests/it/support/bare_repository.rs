@@ -177,15 +177,19 @@ impl BareRepository {
 
     /// All entries of a commit's tree, by path.
     pub(crate) fn tree(&self, revision: &str) -> BTreeMap<Vec<u8>, Content> {
-        let mut tree = BTreeMap::new();
-        for entry in self.git(["ls-tree", "-r", "-z", revision]).split(|byte| *byte == 0) {
-            let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
-            let words = std::str::from_utf8(&entry[..tab]).expect("git writes ASCII here");
-            let [mode, _kind, id] = *words.split(' ').collect::<Vec<_>>() else { panic!("{words}") };
-            let content = Content::of_git(mode, id, || self.git(["cat-file", "blob", id]));
-            tree.insert(entry[tab + 1..].to_vec(), content);
-        }
-        tree
+        let listing = self.git(["ls-tree", "-r", "-z", revision]);
+        let entries: Vec<_> = listing.split(|byte| *byte == 0).filter_map(tree_entry).collect();
+        let ids: String = entries
+            .iter()
+            .filter(|(_, kind, ..)| *kind == "blob")
+            .map(|(_, _, id, _)| format!("{id}\n"))
+            .collect();
+        let blobs = output(self.command().args(["cat-file", "--batch"]), ids.as_bytes());
+        let mut rest = blobs.as_slice();
+        entries
+            .iter()
+            .map(|(mode, _, id, path)| (path.to_vec(), Content::of_git(mode, id, || next_blob(&mut rest))))
+            .collect()
     }
 
     /// The history of a revision, the newest commit first.
@@ -235,6 +239,25 @@ impl BareRepository {
     fn command(&self) -> Command {
         git(&self.path)
     }
+}
+
+/// Splits a line of `git ls-tree -z` into mode, kind, id and path.
+fn tree_entry(line: &[u8]) -> Option<(&str, &str, &str, &[u8])> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let words = std::str::from_utf8(&line[..tab]).expect("git writes ASCII here");
+    let [mode, kind, id] = *words.split(' ').collect::<Vec<_>>() else { panic!("{words}") };
+    Some((mode, kind, id, &line[tab + 1..]))
+}
+
+/// Takes the next blob from the output of `git cat-file --batch`: `ID blob SIZE`, and its bytes, a line each.
+fn next_blob(rest: &mut &[u8]) -> Vec<u8> {
+    let end = rest.iter().position(|byte| *byte == b'\n').expect("each blob has a head");
+    let head = std::str::from_utf8(&rest[..end]).expect("git writes ASCII here");
+    let size: usize =
+        head.rsplit(' ').next().and_then(|size| size.parse().ok()).expect("a head ends with the size");
+    let blob = rest[end + 1..=end + size].to_vec();
+    *rest = &rest[end + size + 2..];
+    blob
 }
 
 fn data(stream: &mut Vec<u8>, bytes: &[u8]) {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::bare_repository::BareRepository;
 use super::certificates::Identity;
-use super::program::{Run, run};
+use super::program::{Run, installed, run};
 
 /// The time of every commit and tag of the tests.
 /// It is fixed so that equal content has equal ids.
@@ -29,7 +29,7 @@ pub(crate) fn harden(command: &mut Command) -> &mut Command {
 
 /// `git` in a directory.
 pub(crate) fn git(directory: &Path) -> Command {
-    let mut command = Command::new("git");
+    let mut command = Command::new(installed("git"));
     harden(&mut command).current_dir(directory).stdin(Stdio::null());
     for role in ["AUTHOR", "COMMITTER"] {
         command

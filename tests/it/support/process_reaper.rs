@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use super::program::installed;
+
 /// A shell script that starts the server and waits for the end of its input.
 ///
 /// The input ends when the reaper is dropped, and also when the process of the tests is killed, because the
@@ -40,7 +42,7 @@ impl ProcessReaper {
 
     /// The shell that runs a server until the end of its own input.
     pub(crate) fn shell(command: &Command, directory: &Path) -> Command {
-        let mut shell = Command::new("sh");
+        let mut shell = Command::new(installed("sh"));
         shell.args(["-c", SCRIPT, "reaper"]).arg(directory);
         shell.arg(command.get_program()).args(command.get_args()).env_clear();
         shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,21 @@ pub(crate) fn tagboat_without_cluster() -> Command {
     }
     command.env_remove("KUBECONFIG").env_remove("DOCKER_CONFIG").env_remove("KUBERNETES_SERVICE_HOST");
     command
+}
+
+/// Returns the absolute path of an installed program.
+///
+/// A command with a bare name and its own `PATH` is started by `fork`, which copies the page tables of the whole test
+/// process; with a path it is started by `posix_spawn`, which copies nothing.
+#[track_caller]
+pub(crate) fn installed(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Servers such as sshd are seldom in the `PATH` of ordinary users.
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = places.find_map(|place| {
+        Some(place.join(name)).filter(|program| program.is_absolute() && program.is_file())
+    });
+    found.unwrap_or_else(|| panic!("{name} is not installed: run `hack/setup`"))
 }
 
 /// Runs a command to its end.

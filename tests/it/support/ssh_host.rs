@@ -10,7 +10,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::git_program::harden;
 use super::process_reaper::ProcessReaper;
-use super::program::run;
+use super::program::{installed, run};
 use super::ssh_key::SshKey;
 
 /// The passphrase of the second authorized key.
@@ -37,8 +37,8 @@ pub(crate) struct SshHost {
 impl SshHost {
     /// Starts on a free port.
     pub(crate) fn start() -> Self {
-        let program =
-            find().expect("sshd not found: run `hack/setup`, or `sudo apt-get install -y openssh-server`");
+        // It refuses to run without its absolute path.
+        let program = installed("sshd");
         let directory = tempfile::tempdir().unwrap();
         let make = |name, kind, passphrase| SshKey::generate(directory.path(), name, kind, passphrase);
         let host_keys = [make("host_ed25519", "ed25519", ""), make("host_ecdsa", "ecdsa", "")];
@@ -109,16 +109,6 @@ impl Drop for SshHost {
             eprintln!("sshd on port {} said: {}", self.port, self.log());
         }
     }
-}
-
-/// Returns the program's absolute path.
-/// The program refuses to run without it, and is seldom in the `PATH` of ordinary users.
-fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    places.find_map(|place| {
-        Some(place.join("sshd")).filter(|program| program.is_absolute() && program.exists())
-    })
 }
 
 /// Starts sshd on some port; `None` if another program took the port first.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::git_program::{harden, output};
+use super::program::installed;
 
 /// A pair of keys in files.
 pub(crate) struct SshKey {
@@ -16,7 +17,7 @@ impl SshKey {
     /// The kind `rsa` is slow. An empty passphrase is none.
     pub(crate) fn generate(directory: &Path, name: &str, kind: &str, passphrase: &str) -> Self {
         let private = directory.join(name);
-        let mut command = Command::new("ssh-keygen");
+        let mut command = Command::new(installed("ssh-keygen"));
         harden(&mut command).args(["-q", "-t", kind, "-N", passphrase, "-C", name, "-f"]).arg(&private);
         output(&mut command, b"");
         Self { private }

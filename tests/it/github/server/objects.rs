@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::bare_repository::BareRepository;
 use crate::support::git_program::{git, harden, output};
-use crate::support::program::run;
+use crate::support::program::{installed, run};
 
 /// The repository, and the key that signs.
 pub(super) struct Objects {
@@ -128,7 +128,7 @@ impl Objects {
     }
 
     fn sign(&self, payload: &str) -> String {
-        let mut command = Command::new("gpg");
+        let mut command = Command::new(installed("gpg"));
         harden(&mut command).env("GNUPGHOME", &self.home);
         command.args(["--quiet", "--batch", "--armor", "--detach-sign", "--local-user", &self.key]);
         String::from_utf8(output(&mut command, payload.as_bytes())).unwrap()

@@ -11,7 +11,7 @@ use crate::run::scene::Scene;
 use crate::support::certificates::Authority;
 use crate::support::git_host::{Access, Settings};
 use crate::support::git_program::harden;
-use crate::support::program::run;
+use crate::support::program::{installed, run};
 use crate::support::ssh_host::{PASSPHRASE, SshHost};
 use crate::support::ssh_key::SshKey;
 
@@ -121,7 +121,7 @@ fn a_key_that_only_ssh_could_unlock_is_refused_with_the_line_that_rewrites_it() 
 /// Makes a key with 257 rounds of bcrypt.
 fn many_rounds(folder: &Path) -> String {
     let file = folder.join("many-rounds");
-    let mut command = Command::new("ssh-keygen");
+    let mut command = Command::new(installed("ssh-keygen"));
     command.args(["-q", "-t", "ed25519", "-a", "257", "-N", PASSPHRASE, "-f"]).arg(&file);
     assert_eq!(run(harden(&mut command)).status, Some(0));
     fs::read_to_string(file).unwrap()
