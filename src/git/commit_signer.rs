@@ -23,6 +23,13 @@ pub trait CommitSigner: fmt::Debug + Send + Sync {
         &'a self,
         commit: &'a UnsignedCommit<'a>,
     ) -> LocalBoxFuture<'a, Result<ForgeCommit, SignerError>>;
+
+    /// Returns the name of the author of the commits that it signs, such as `tagboat[bot]`.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    fn author(&self) -> LocalBoxFuture<'_, Result<String, SignerError>>;
 }
 
 /// The error of a forge that did not sign a commit.
@@ -125,6 +132,17 @@ pub enum ForgeSigningError {
         /// The cause, without secrets.
         cause: String,
     },
+    /// The forge does not tell for which App it signs.
+    #[error(
+        "it is unknown for which App the forge signs, so a commit of an App may be one of others: {cause}"
+    )]
+    UnknownApp {
+        /// The cause, without secrets.
+        cause: String,
+    },
+    /// The login at the forge failed.
+    #[error("it is unknown for which App the forge signs, because there is no login there")]
+    NoSigner,
     /// A commit below this one was not signed by the forge.
     #[error("the forge cannot sign a commit on top of one that it does not have")]
     UnknownParent,

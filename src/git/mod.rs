@@ -91,8 +91,8 @@ pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwn
 pub use author::Author;
 pub use baseline::{Baseline, BaselineTree, ProposalTrees};
 pub use branches::{
-    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
-    DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
+    Absence, Authorship, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople,
+    DropReason, DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
 };
 pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::baseline::ProposalTrees;
-use super::branches::{Absence, BranchDraft, BranchFacts, CommitPeople, DropReason, FileChange, PushDelay};
+use super::branches::{
+    Absence, Authorship, BranchDraft, BranchFacts, CommitPeople, DropReason, FileChange, PushDelay,
+};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::commit_signer::{ForgeSigning, ForgeSigningError};
@@ -144,9 +146,9 @@ pub trait Proposer: Send + 'static {
         Absence::Dropped(DropReason::Gone)
     }
 
-    /// Returns true if a commit has the author and the committer of this proposer's commits.
-    fn is_author(&self, _people: CommitPeople<'_>) -> bool {
-        false
+    /// Compares the author and the committer of a commit with those of this proposer's commits.
+    fn authorship(&self, _people: CommitPeople<'_>) -> Authorship {
+        Authorship::Others
     }
 
     /// Returns true if this proposer may change a file on a branch in this way.

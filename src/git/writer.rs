@@ -362,6 +362,10 @@ mod tests {
         ) -> LocalBoxFuture<'a, Result<ForgeCommit, SignerError>> {
             unreachable!("nothing is signed")
         }
+
+        fn author(&self) -> LocalBoxFuture<'_, Result<String, SignerError>> {
+            unreachable!("no branch is read")
+        }
     }
 
     /// Automations of two transactions each dropped the commit of the other from a shared branch.

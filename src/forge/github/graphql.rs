@@ -24,6 +24,9 @@ const ENQUEUE: &str = include_str!("enqueue.graphql");
 /// Has a pull request merged when its requirements are met.
 const ENABLE_AUTO_MERGE: &str = include_str!("enable_auto_merge.graphql");
 
+/// The login for which GitHub answers, such as `tagboat[bot]`.
+const VIEWER: &str = include_str!("viewer.graphql");
+
 /// The maximum number of pages of a merge queue, of 100 entries each.
 pub(super) const MAX_PAGES: usize = 20;
 
@@ -185,6 +188,11 @@ impl MergeState {
             unknown: None,
         })
     }
+}
+
+/// Makes the request for the login that the token belongs to.
+pub(super) fn viewer(operation: &'static str) -> ApiRequest {
+    ApiRequest { operation, ..request(VIEWER, &json!({}), Cost::EssentialRead) }
 }
 
 /// Makes the request for the state of a pull request.

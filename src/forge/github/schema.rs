@@ -37,6 +37,7 @@ fn requests() -> Vec<ApiRequest> {
     let merges = merges
         .flat_map(|merge| [graphql::enqueue("PR_1", &merge), graphql::enable_auto_merge("PR_1", &merge)]);
     let reads = [
+        graphql::viewer("ask who we are"),
         graphql::merge_state(&repository, 7, Cost::Read),
         graphql::merge_queue(&repository, &base, Some("cursor")),
         graphql::open_of_base(&repository, &base, None),

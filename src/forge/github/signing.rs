@@ -12,6 +12,7 @@ use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
+use super::graphql;
 use super::repository::GithubRepository;
 use crate::forge::error::ForgeError;
 use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
@@ -31,10 +32,14 @@ const MAX_FILES: usize = 1_000;
 const TREE: &str = "make the tree of a commit";
 const BLOB: &str = "upload a file of a commit";
 const COMMIT: &str = "sign a commit";
+const AUTHOR: &str = "ask for which App it signs";
 
 /// Has commits signed by GitHub.
 pub struct GithubSigner<T> {
-    transport: T,
+    /// Sends requests to the REST API.
+    rest: T,
+    /// Sends requests to the GraphQL API.
+    graphql: T,
     repository: GithubRepository,
     host: String,
     /// The object that has the credentials.
@@ -80,9 +85,9 @@ impl<T> fmt::Debug for GithubSigner<T> {
 }
 
 impl<T: Transport> GithubSigner<T> {
-    /// Makes a signer for a repository; `owner` is the object that has the credentials.
-    pub fn new(transport: T, repository: GithubRepository, host: String, owner: String) -> Self {
-        Self { transport, repository, host, owner }
+    /// Makes it from transports for both APIs; `owner` is the object that has the credentials.
+    pub fn new((rest, graphql): (T, T), repository: GithubRepository, host: String, owner: String) -> Self {
+        Self { rest, graphql, repository, host, owner }
     }
 
     async fn post(
@@ -93,7 +98,7 @@ impl<T: Transport> GithubSigner<T> {
     ) -> Result<Value, ForgeError> {
         let request: ApiRequest =
             self.repository.request((Method::Post, Cost::Essential), resource, Some(body), operation);
-        let response: ApiResponse = self.transport.send(request).await?;
+        let response: ApiResponse = self.rest.send(request).await?;
         if response.status == 201 {
             return Ok(response.body);
         }
@@ -143,6 +148,19 @@ impl<T: Transport> GithubSigner<T> {
             id: self.id(&made, COMMIT, "the id of the commit")?,
             payload: self.verified(&made, "/verification/payload", "the signed text")?,
             signature: self.verified(&made, "/verification/signature", "the signature")?,
+        })
+    }
+
+    /// Returns the login that the token belongs to, which is the name of the author.
+    async fn login(&self) -> Result<String, ForgeError> {
+        let response = self.graphql.send(graphql::viewer(AUTHOR)).await?;
+        if response.status != 200 {
+            return Err(refusal(Call { host: &self.host, owner: &self.owner, operation: AUTHOR }, &response));
+        }
+        let login = text(&response.body, "/data/viewer/login").map(str::to_owned);
+        login.ok_or_else(|| {
+            let errors = graphql::errors(&response.body);
+            self.malformed(AUTHOR, errors.as_deref().unwrap_or("a response without the login"))
         })
     }
 
@@ -203,5 +221,10 @@ impl<T: Transport> CommitSigner for GithubSigner<T> {
             })
         });
         signed.boxed_local()
+    }
+
+    fn author(&self) -> LocalBoxFuture<'_, Result<String, SignerError>> {
+        let failed = |error| SignerError { is_of_commit: false, cause: Arc::new(error) };
+        self.login().map(move |login| login.map_err(failed)).boxed_local()
     }
 }

@@ -18,7 +18,7 @@ use super::{Attempt, AttemptOutcome};
 use crate::cancel::Cancellation;
 use crate::git::commit::{assemble, rewrite_commit, split, stated_parents};
 use crate::git::commit_error::CommitError;
-use crate::git::commit_signer::{ChangedFile, CommitSigner, ForgeCommit, ForgeSigningError, UnsignedCommit};
+use crate::git::commit_signer::{ChangedFile, CommitSigner, ForgeSigningError, SignerError, UnsignedCommit};
 use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::git::name::CommitId;
@@ -203,7 +203,7 @@ pub(in crate::git) fn signed_commit(
         files,
         read: &read,
     };
-    let made = ask(mirror, signer, &commit)?;
+    let made = ask(mirror, signer.sign(&commit))?.map_err(ForgeSigningError::from)?;
     let content = match assemble(&made.payload, &made.signature, made.id) {
         Some(content) => content,
         None => fetch(context, made.id)?,
@@ -214,30 +214,40 @@ pub(in crate::git) fn signed_commit(
     }
 }
 
-/// Asks the forge for its signature, with a deadline and until the work is cancelled.
-fn ask(
+/// Returns the name of the author of the commits that a forge signs.
+pub(in crate::git) fn author_of(mirror: &Mirror, signer: &dyn CommitSigner) -> Result<String, Unsigned> {
+    let unknown = |cause: String| Unsigned::from(ForgeSigningError::UnknownApp { cause });
+    match ask(mirror, signer.author()) {
+        Ok(Ok(name)) => Ok(name),
+        Ok(Err(error)) => Err(unknown(crate::error::chain(&*error.cause))),
+        Err(Unsigned::Forge(_)) => Err(unknown(format!("no answer within {} s", TIMEOUT.as_secs()))),
+        Err(error @ Unsigned::Sync(_)) => Err(error),
+    }
+}
+
+/// Awaits an answer of the forge, with a deadline and until the work is cancelled.
+fn ask<T>(
     mirror: &Mirror,
-    signer: &dyn CommitSigner,
-    commit: &UnsignedCommit<'_>,
-) -> Result<ForgeCommit, Unsigned> {
+    answer: impl Future<Output = Result<T, SignerError>>,
+) -> Result<Result<T, SignerError>, Unsigned> {
     mirror.check_cancelled()?;
     let mut wait = mirror.slot.wait();
-    let signed = Handle::current().block_on(async {
-        let mut signing = std::pin::pin!(timeout(TIMEOUT, signer.sign(commit)));
+    let answered = Handle::current().block_on(async {
+        let mut answer = std::pin::pin!(timeout(TIMEOUT, answer));
         loop {
             tokio::select! {
                 biased;
-                signed = &mut signing => return Some(signed),
+                answered = &mut answer => return Some(answered),
                 () = mirror.context.stop.cancelled() => return None,
                 () = Cancellation::any_cancelled(&mirror.cancellations) => return None,
                 () = sleep(INTERVAL) => wait.go_on(),
             }
         }
     });
-    match signed {
+    match answered {
         None => Err(Unsigned::Sync(mirror.check_cancelled().err().unwrap_or(SyncError::Interrupted))),
         Some(Err(_)) => Err(ForgeSigningError::TimedOut { timeout: TIMEOUT }.into()),
-        Some(Ok(signed)) => Ok(signed.map_err(ForgeSigningError::from)?),
+        Some(Ok(answer)) => Ok(answer),
     }
 }
 

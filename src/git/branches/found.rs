@@ -1,11 +1,11 @@
 //! Finds out what is on the branches of an attempt.
 
-use super::apps::KnownApps;
+use super::apps::OwnApp;
 use super::attempt::{Branch, BranchAttempt};
 use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
 use super::decision::FoundBranch;
 use super::landed::may_have_landed;
-use super::model::{Absence, BranchDraft, BranchFacts, CommitPeople, FileChange, Refresh};
+use super::model::{Absence, Authorship, BranchDraft, BranchFacts, CommitPeople, FileChange, Refresh};
 use super::ownership::{foreign_commit, with_people};
 use super::shared::{Wanted, compare};
 use super::stack::stack;
@@ -65,20 +65,21 @@ impl<P: Proposer> BranchAttempt<P> {
         if !missing.is_empty() {
             context.remote.fetch(context.mirror, &missing, context.deadline)?;
         }
-        let apps = match unknown.iter().any(|(.., known)| known.is_none()) {
-            true => KnownApps::read(&context.mirror.repository, journal)?,
-            false => KnownApps::default(),
-        };
+        // All proposals of an attempt have the forge's login of one GitRepository.
+        let signer = self.states.iter().find_map(|state| Some(&*state.proposal.signing.as_ref()?.signer));
+        let app = OwnApp::read(context.mirror, journal, signer)?;
         for (branch, tip, known) in unknown {
             let mut under = known;
             if known.is_none() {
-                let is_ours = |commit| {
-                    let is_author = |people: CommitPeople<'_>| {
-                        !apps.exclude(people)
-                            && self.owners(&branch.name).any(|owner| owner.is_author(people))
-                    };
-                    with_people(&context.mirror.repository, commit, is_author)
+                let is_author = |people: CommitPeople<'_>| {
+                    let claims = self.owners(&branch.name).map(|owner| owner.authorship(people));
+                    match claims.max().unwrap_or(Authorship::Others) {
+                        Authorship::Own => Ok(true),
+                        Authorship::OfApp => app.is_author(people),
+                        Authorship::Others => Ok(false),
+                    }
                 };
+                let is_ours = |commit| with_people(&context.mirror.repository, commit, is_author)?;
                 let read = history.read(tip, &is_ours)?;
                 under = match &read {
                     ReadBranch::Beyond(beyond) => Some(beyond.under),

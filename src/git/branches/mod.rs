@@ -9,7 +9,7 @@
 //! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
 //! | `found` | what is on the branches |
 //! | `decision` | the wanted change and the branch that was found → an action |
-//! | `apps` | the Apps for which a forge has signed our commits |
+//! | `apps` | the App for which the forge signs our commits |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `landed` | a branch without a wanted change, compared with the base |
 //! | `ownership` | commits that only change what the proposals may change |
@@ -39,7 +39,7 @@ mod untold;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{
-    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
-    DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
+    Absence, Authorship, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople,
+    DropReason, DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
 };
 pub(super) use ownership::with_people;

@@ -140,6 +140,17 @@ impl CommitPeople<'_> {
     }
 }
 
+/// The relation of a proposer to the author and committer of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Authorship {
+    /// They are others than those of its commits.
+    Others,
+    /// They are those of an App, and a forge signs its commits for an App.
+    OfApp,
+    /// They are those of its commits.
+    Own,
+}
+
 /// The change that a commit makes in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileChange<'c> {

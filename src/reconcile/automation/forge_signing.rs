@@ -115,10 +115,13 @@ fn signer(
     if !address.kind.features().signing {
         return Err(ForgeSigningRefused::OtherForge { kind: address.kind });
     }
-    let transport = clients.transport(address.kind, api, login)?;
-    let (host, owner) = (transport.host().to_owned(), transport.owner().to_owned());
+    let graphql = address.graphql().and_then(|url| url.parse().ok()).unwrap_or_else(|| api.clone());
+    let rest = clients.transport(address.kind, api, login.clone())?;
+    let graphql = clients.transport(address.kind, graphql, login)?;
+    let (host, owner) = (rest.host().to_owned(), rest.owner().to_owned());
+    let transports = [rest, graphql].map(|transport| Renewed { transport, entry: entry.clone() });
     let repository = GithubRepository { owner: address.repository.owner, name: address.repository.name };
-    Ok(GithubSigner::new(Renewed { transport, entry }, repository, host, owner))
+    Ok(GithubSigner::new(transports.into(), repository, host, owner))
 }
 
 /// A transport whose refused token is requested anew.

@@ -29,9 +29,9 @@ use crate::error::chain;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
-    Absence, Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft,
-    CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, PushDelay,
-    SigningKey,
+    Absence, Author, Authorship, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome,
+    CommitDraft, CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer,
+    PushDelay, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -507,10 +507,16 @@ impl Proposer for UpdateProposal {
         self.siblings.absence(&self.message.automation, branch, proposal)
     }
 
-    fn is_author(&self, people: CommitPeople<'_>) -> bool {
+    fn authorship(&self, people: CommitPeople<'_>) -> Authorship {
         let own = self.author.clone();
         let scope = delivery::OwnershipScope { people: vec![(own.clone(), own)], ..Default::default() };
-        scope.has_people(people) || (self.signing != SigningResult::NotWanted && people.are_of_app())
+        if scope.has_people(people) {
+            Authorship::Own
+        } else if self.signing != SigningResult::NotWanted && people.are_of_app() {
+            Authorship::OfApp
+        } else {
+            Authorship::Others
+        }
     }
 
     fn owns_change(&self, branch: &BranchName, change: FileChange<'_>) -> bool {

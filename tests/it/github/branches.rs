@@ -54,6 +54,8 @@ fn each_branch_has_a_signed_commit_and_is_kept_after_the_state_is_lost() {
     std::fs::remove_dir_all(fleet.scene.state()).unwrap();
     fleet.run(0);
     assert_eq!((tips(&fleet, 3), fleet.calls()), (before, (3, 0, 3)));
+    // Once for all branches, GitHub tells for which App it signed.
+    assert_eq!(fleet.github.queries(), 1);
     // They are still ours, so that a new image rebuilds them.
     std::fs::remove_dir_all(fleet.scene.state()).unwrap();
     select(&fleet, 3, "3.0.0");
@@ -65,11 +67,8 @@ fn each_branch_has_a_signed_commit_and_is_kept_after_the_state_is_lost() {
     }
 }
 
-/// A commit of each App counted as ours.
-#[test]
-fn a_commit_of_another_app_is_not_overwritten() {
-    let fleet = fleet(2, "forge");
-    fleet.run(0);
+/// Gives the branch of `p0` a commit that GitHub signed for another App, and returns it.
+fn commit_of_renovate(fleet: &GithubScene) -> String {
     let repository = &fleet.scene.repository;
     let changed = file("p0.yaml", format!("{}\n", line("p0").replace("1.0.0", "2.5.0")));
     let commit = repository.commit(&branch("p0"), "Update p0", &[changed]);
@@ -82,11 +81,56 @@ fn a_commit_of_another_app_is_not_overwritten() {
     let made = output(git(repository.path()).args(write), text.as_bytes());
     let made = String::from_utf8(made).unwrap().trim().to_owned();
     repository.move_branch(&branch("p0"), &made);
-    select(&fleet, 2, "3.0.0");
+    made
+}
+
+/// A commit of each App counted as ours; without the push journal, it still did.
+#[test]
+fn a_commit_of_another_app_is_not_overwritten() {
+    for has_state in [true, false] {
+        let fleet = fleet(2, "forge");
+        fleet.run(0);
+        let commit = commit_of_renovate(&fleet);
+        if !has_state {
+            std::fs::remove_dir_all(fleet.scene.state()).unwrap();
+        }
+        select(&fleet, 2, "3.0.0");
+        fleet.run(0);
+        let repository = &fleet.scene.repository;
+        assert_eq!(repository.id(&branch("p0")), Some(commit));
+        assert_eq!(repository.log(&branch("p1")).len(), 2);
+        fleet.assert_signed_on(&branch("p1"), 1);
+        assert_eq!(fleet.github.queries(), usize::from(!has_state));
+    }
+}
+
+#[test]
+fn without_a_state_no_commit_of_an_app_is_ours_until_github_tells_the_app() {
+    let fleet = fleet(2, "forge");
     fleet.run(0);
-    assert_eq!(repository.id(&branch("p0")), Some(made));
-    assert_eq!(repository.log(&branch("p1")).len(), 2);
-    fleet.assert_signed_on(&branch("p1"), 1);
+    std::fs::remove_dir_all(fleet.scene.state()).unwrap();
+    select(&fleet, 2, "3.0.0");
+    let before = tips(&fleet, 2);
+    fleet.github.once("graphql", answer(502, &json!({"message": "Bad Gateway"})));
+    let run = fleet.run(0);
+    assert!(run.output.contains("it is unknown for which App the forge signs"), "{run:?}");
+    assert_eq!((tips(&fleet, 2), fleet.calls(), fleet.github.queries()), (before, (2, 0, 2), 1));
+    fleet.run(0);
+    names(2).iter().for_each(|name| fleet.assert_signed_on(&branch(name), 1));
+    assert_eq!((fleet.calls(), fleet.github.queries()), ((4, 0, 4), 2));
+}
+
+/// The token of a person signs nothing, so that no signed commit can be ours.
+#[test]
+fn commits_of_an_app_are_those_of_others_for_the_token_of_a_person() {
+    let fleet = fleet(2, "forge-or-key");
+    fleet.run(0);
+    std::fs::remove_dir_all(fleet.scene.state()).unwrap();
+    select(&fleet, 2, "3.0.0");
+    fleet.github.demote();
+    let before = tips(&fleet, 2);
+    fleet.run(0);
+    assert_eq!(tips(&fleet, 2), before);
 }
 
 #[test]

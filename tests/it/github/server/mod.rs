@@ -25,6 +25,9 @@ pub(crate) const REPOSITORY: &str = "acme/fleet";
 /// The prefix of the API, as on GitHub Enterprise Server.
 const API: &str = "/api/v3";
 
+/// The path of the GraphQL API there.
+const GRAPHQL: &str = "/api/graphql";
+
 /// A running server.
 pub(crate) struct GithubServer {
     front: Front,
@@ -91,6 +94,11 @@ impl GithubServer {
         }
     }
 
+    /// The calls of the GraphQL API so far.
+    pub(crate) fn queries(&self) -> usize {
+        self.front.requests_for(GRAPHQL).len()
+    }
+
     /// The calls of a resource so far.
     pub(crate) fn calls(&self, resource: &str) -> usize {
         let path = format!("{API}/repos/{REPOSITORY}/{resource}");
@@ -109,11 +117,17 @@ impl Drop for GithubServer {
 
 impl State {
     fn reply(&self, request: &Request) -> Reply {
-        let Some(path) = request.path.strip_prefix(API) else { return Reply::Forward };
+        let is_graphql = request.path == GRAPHQL;
+        let Some(path) = request.path.strip_prefix(API).or(is_graphql.then_some(GRAPHQL)) else {
+            return Reply::Forward;
+        };
         if request.authorization() != Some(format!("Bearer {}", self.token).as_str()) {
             return answer(401, &json!({"message": "Bad credentials", "status": "401"}));
         }
-        let resource = path.strip_prefix(&format!("/repos/{REPOSITORY}/")).unwrap_or_default();
+        let resource = match is_graphql {
+            true => "graphql",
+            false => path.strip_prefix(&format!("/repos/{REPOSITORY}/")).unwrap_or_default(),
+        };
         {
             let mut faults = self.faults.lock().unwrap();
             let planned = faults.iter_mut().find(|(known, _)| *known == resource);
@@ -122,6 +136,11 @@ impl State {
             }
         }
         let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+        if is_graphql {
+            assert!(body["query"].as_str().unwrap().contains("viewer"), "{body}");
+            let login = if *self.is_app.lock().unwrap() { "tagboat[bot]" } else { "jo" };
+            return answer(200, &json!({"data": {"viewer": {"login": login}}}));
+        }
         if let Err(violation) = self.description.check_request(&request.method, path, &body) {
             self.violations.lock().unwrap().push(violation);
         }
