@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use url::Url;
+
 use crate::net::http::HttpError;
 
 /// An error of a login at a cloud. No message contains a secret.
@@ -138,6 +140,13 @@ pub enum LoginError {
 }
 
 impl LoginError {
+    /// Makes the error of a URL at which a provider cannot log in; user info and query are left out.
+    pub(super) fn git_url(provider: &'static str, url: &Url, must: &'static str) -> Self {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let host = url.host_str().unwrap_or_default();
+        Self::GitUrl { provider, url: format!("{}://{host}{port}{}", url.scheme(), url.path()), must }
+    }
+
     /// Returns the pause that the cloud asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

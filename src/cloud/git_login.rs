@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
+use tagboat_api::git_repository::GitProvider;
 use url::Url;
 
 use super::account::CloudIdentity;
@@ -29,6 +30,19 @@ pub enum GitIdentity {
     Azure(CloudIdentity),
     /// A GitHub App.
     Github(GithubApp),
+}
+
+/// Checks that a provider knows the server of a repository.
+///
+/// # Errors
+///
+/// If the provider is azure or aws, and the URL is none of Azure DevOps or CodeCommit.
+pub fn check_git_url(provider: &GitProvider, url: &Url) -> Result<(), LoginError> {
+    match provider {
+        GitProvider::Azure => DevOps::parse(url).map(drop),
+        GitProvider::Aws => CodeCommit::parse(url).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// A request for the login at a git server.

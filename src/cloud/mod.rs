@@ -37,7 +37,7 @@ pub use clouds::{CloudLogin, Clouds};
 pub use credential::Credential;
 pub use environment::CloudEnvironment;
 pub use error::{AccountError, LoginError};
-pub use git_login::{GitIdentity, GitLogin, GitLoginEntry, GitLoginRequest, GitSecret};
+pub use git_login::{GitIdentity, GitLogin, GitLoginEntry, GitLoginRequest, GitSecret, check_git_url};
 pub use github_app::{AppTokenRequest, GithubApp, GithubAppError, Installation};
 pub use options::{CloudEndpoints, CloudOptions};
 pub use provider::CloudProvider;

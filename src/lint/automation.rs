@@ -9,6 +9,7 @@ use tagboat_api::substitution;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::finding::{Findings, Location, Rule};
+use super::ineffective;
 use super::object::Object;
 use crate::error::chain;
 use crate::git::outcome::Target;
@@ -21,9 +22,6 @@ use crate::update::{ScopeError, SkipReason};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
 
-/// The annotation that bounds quiet periods.
-const LONGEST_WAIT: &str = "tagboat.dev/longest-wait";
-
 /// Checks an automation.
 ///
 /// If the object is not whole, missing fields may be in another file.
@@ -33,8 +31,8 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
     }
     // Invalid ones are reported elsewhere.
     let settings = AutomationSettings::from_annotations(&object.own_annotations()).ok();
-    if let Some(settings) = &settings {
-        check_longest_wait(object, settings, findings);
+    if let Some(settings) = settings.as_ref().filter(|_| is_complete) {
+        ineffective::check(object, settings, findings);
     }
     if let Some(path) = object.node.at(&["spec", "update", "path"]) {
         check_path(path, findings);
@@ -44,17 +42,6 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
         if let Some(settings) = &settings {
             check_signing(settings, git, findings);
         }
-    }
-}
-
-/// Checks for a bound on quiet periods without a quiet period.
-fn check_longest_wait(object: &Object<'_>, settings: &AutomationSettings, findings: &mut Findings<'_>) {
-    let longest = object.annotations().and_then(|annotations| annotations.field(LONGEST_WAIT));
-    if let Some(longest) = longest.filter(|_| settings.quiet_period.duration().is_zero()) {
-        let message = format!(
-            "annotation {LONGEST_WAIT} has no effect: it bounds the wait of a tagboat.dev/quiet-period, and there is none"
-        );
-        findings.add(Location::of(longest.key), Rule::IneffectiveField, message);
     }
 }
 

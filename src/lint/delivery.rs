@@ -1,33 +1,29 @@
-//! Checks the annotations of deliveries: rendered branches, texts of pull requests, and the forge.
+//! Checks the annotations of deliveries: rendered branches, and texts of pull requests.
 //!
 //! Images are unknown here, so every policy has a sample image. Objects that patches may change are not checked.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use kube::core::SelectorExt;
-use serde_json::json;
-use tagboat_api::settings::{
-    AutomationSettings, Delivery, GitRepositorySettings, PREFIX, SettingText, SignedBy,
-};
+use serde_json::{Value, json};
+use tagboat_api::settings::{AutomationSettings, Delivery, PREFIX, SettingText};
 use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::{GitRepository, ImageUpdateAutomation, Kind, ObjectName, selector};
 
 use super::automation::{has_placeholder, texts};
 use super::finding::{Finding, Findings, Location, Rule};
+use super::forge;
 use super::object::Object;
+use super::template::near_preset;
 use crate::error::chain;
-use crate::forge::{AddressError, ForgeAddress, ForgeKind};
+use crate::git::BranchName;
 use crate::git::outcome::Target;
-use crate::git::{BranchName, LocalPaths, RemoteUrl};
 use crate::message::{MessageData, PolicyImage, PullRequestData, Template, TemplateError, TemplateErrorKind};
 use crate::reconcile::automation::branch_plan::BranchSourceError;
 use crate::reconcile::automation::delivery::{
-    BundleError, BundleRequest, Bundles, InvalidBranchCause, SelectedPolicy, UnsupportedSetting, base_of,
-    bundles, check_support,
+    BundleError, BundleRequest, Bundles, InvalidBranchCause, SelectedPolicy, base_of, bundles,
 };
-use crate::reconcile::automation::forge_signing::ForgeSigningRefused;
-use crate::reconcile::automation::source::SourceReference;
+use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reference::ImageReference;
@@ -79,19 +75,16 @@ pub(super) fn check(objects: &[Whole<'_>], found: &mut Vec<Finding>) {
         let annotations = whole.object.own_annotations();
         // Invalid values are findings of their own.
         let Ok(settings) = AutomationSettings::from_annotations(&annotations) else { continue };
-        check_signing(*whole, &settings, objects, found);
+        forge::check(*whole, &settings, objects, found);
         let mut findings = Findings::new(whole.file, found);
         check_texts(whole.object, &settings, &mut findings);
         delivered.extend(check_branches(*whole, settings, objects, &mut findings));
     }
     check_collisions(&delivered, &pushed(objects), found);
-    for automation in &delivered {
-        check_forge(automation, objects, found);
-    }
 }
 
 /// Returns the location of the value of an annotation.
-fn location(object: &Object<'_>, name: &str) -> Location {
+pub(super) fn location(object: &Object<'_>, name: &str) -> Location {
     let field = object.annotations().and_then(|fields| fields.field(&format!("{PREFIX}{name}")));
     field.map_or_else(|| object.location(), |field| Location::of(field.value))
 }
@@ -100,6 +93,13 @@ fn location(object: &Object<'_>, name: &str) -> Location {
 fn check_texts(object: &Object<'_>, settings: &AutomationSettings, findings: &mut Findings<'_>) {
     let of = &settings.pull_request;
     for (name, text) in [("pull-request-title", &of.title), ("pull-request-body", &of.body)] {
+        if let Some(preset) = text.text().and_then(near_preset) {
+            let sentence = format!(
+                "annotation {PREFIX}{name} names no preset and is itself the text; did you mean `{preset}`, without anything \
+                 else?"
+            );
+            findings.add(location(object, name), Rule::UnknownPreset, sentence);
+        }
         let Some(error) = text.text().and_then(|text| text_error(object, text, settings)) else { continue };
         let rule = match error.kind() {
             TemplateErrorKind::UnknownPreset { .. } => Rule::UnknownPreset,
@@ -124,7 +124,7 @@ fn text_error(object: &Object<'_>, text: &str, settings: &AutomationSettings) ->
     render(MessageData::plain_sample()).err()
 }
 
-fn name_of(object: &Object<'_>) -> ObjectName {
+pub(super) fn name_of(object: &Object<'_>) -> ObjectName {
     let namespace = object.namespace().unwrap_or("default").to_owned();
     ObjectName { namespace, name: object.name().to_owned() }
 }
@@ -235,7 +235,7 @@ fn sentences(bundles: Bundles) -> (Vec<BranchName>, Vec<(Rule, String)>) {
 }
 
 /// Returns the namespace and name of an automation's GitRepository.
-fn repository_of(object: &Object<'_>) -> Option<(Option<String>, String)> {
+pub(super) fn repository_of(object: &Object<'_>) -> Option<(Option<String>, String)> {
     let source = object.node.at(&["spec", "sourceRef"])?;
     let namespace = source.text_at(&["namespace"]).or_else(|| object.namespace()).map(str::to_owned);
     Some((namespace, source.text_at(&["name"])?.to_owned()))
@@ -253,19 +253,31 @@ fn target(object: &Object<'_>, repository: Option<&Object<'_>>) -> Option<Target
         return None;
     }
     let metadata = json!({"name": "lint", "namespace": "lint"});
-    let automation: ImageUpdateAutomation = serde_json::from_value(json!({
-        "metadata": metadata,
-        "spec": {
-            "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "lint"},
-            "git": {"checkout": checkout, "push": push, "commit": {"author": {"email": "lint@example.com"}}},
-        },
-    }))
-    .ok()?;
+    let automation = |push: &Value| {
+        let commit = json!({"author": {"email": "lint@example.com"}});
+        serde_json::from_value::<ImageUpdateAutomation>(json!({
+            "metadata": metadata,
+            "spec": {
+                "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "lint"},
+                "git": {"checkout": checkout, "push": push, "commit": commit},
+            },
+        }))
+    };
     let spec = json!({"url": "https://example.com/r.git", "interval": "1m", "ref": reference});
     let repository: GitRepository =
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).ok()?;
-    let reference = SourceReference::of(&automation, CrossNamespace::Allowed).ok()?;
-    Some(reference.configure(Some(&repository), ObjectIdentity::On).ok()?.target)
+    let configure = |automation: ImageUpdateAutomation| {
+        let reference = SourceReference::of(&automation, CrossNamespace::Allowed)?;
+        reference.configure(Some(&repository), ObjectIdentity::On)
+    };
+    match configure(automation(&push).ok()?) {
+        Ok(configuration) => Some(configuration.target),
+        // Branches of its own need a base, and no push branch.
+        Err(SourceError::NoPushBranch) => {
+            Some(configure(automation(&json!({"branch": "lint"})).ok()?).ok()?.target)
+        }
+        Err(_) => None,
+    }
 }
 
 /// Renders the branches of the policies among the files, or of a sample policy.
@@ -353,7 +365,7 @@ fn may_be_same(one: Option<&str>, other: Option<&str>) -> bool {
 }
 
 /// Finds the GitRepository of a reference, if exactly one of the files can be it.
-fn find_repository<'a>(
+pub(super) fn find_repository<'a>(
     (namespace, name): &(Option<String>, String),
     objects: &[Whole<'a>],
 ) -> Option<Whole<'a>> {
@@ -419,87 +431,4 @@ fn collision(branch: &BranchName, automation: &Delivered<'_>, other: &Delivered<
 /// Returns true if a template has text that is substituted before it is applied.
 fn contains_substitution(template: &SettingText) -> bool {
     template.text().is_some_and(|text| text.contains("${") || text.contains("<<"))
-}
-
-/// Checks the forge of an automation with pull requests, and its features.
-fn check_forge(automation: &Delivered<'_>, objects: &[Whole<'_>], found: &mut Vec<Finding>) {
-    if automation.settings.delivery != Delivery::PullRequest {
-        return;
-    }
-    let kind = known_forge(&automation.repository, objects, found);
-    let unsupported = kind.and_then(|kind| check_support(kind, &automation.settings.pull_request).err());
-    if let Some(error) = unsupported {
-        let name = match error {
-            UnsupportedSetting::Labels { .. } => "pull-request-labels",
-            UnsupportedSetting::AutoMerge { .. } => "pull-request-merge",
-        };
-        let at = location(automation.whole.object, name);
-        Findings::new(automation.whole.file, found).add(at, Rule::UnsupportedSetting, chain(&error));
-    }
-}
-
-/// Checks the forge of an automation whose commits the forge must sign.
-fn check_signing(
-    whole: Whole<'_>,
-    settings: &AutomationSettings,
-    objects: &[Whole<'_>],
-    found: &mut Vec<Finding>,
-) {
-    if settings.signed_by != SignedBy::Forge {
-        return;
-    }
-    let Some(repository) = repository_of(whole.object) else { return };
-    let kind = known_forge(&repository, objects, found);
-    if let Some(kind) = kind.filter(|kind| !kind.features().signing) {
-        let sentence = chain(&ForgeSigningRefused::OtherForge { kind });
-        let at = location(whole.object, "signed-by");
-        Findings::new(whole.file, found).add(at, Rule::UnsupportedSetting, sentence);
-    }
-}
-
-/// Returns the forge of a GitRepository among the files.
-///
-/// One that cannot be used is reported.
-fn known_forge(
-    repository: &(Option<String>, String),
-    objects: &[Whole<'_>],
-    found: &mut Vec<Finding>,
-) -> Option<ForgeKind> {
-    let repository = find_repository(repository, objects)?;
-    let annotations = repository.object.own_annotations();
-    let url = repository.object.node.at(&["spec", "url"])?;
-    let text = url.text().filter(|text| !contains_placeholder(text))?;
-    if annotations.values().any(|value| contains_placeholder(value)) {
-        return None;
-    }
-    // Invalid ones are findings of their own.
-    let settings = GitRepositorySettings::from_annotations(&annotations).ok()?;
-    let remote = RemoteUrl::parse(text, LocalPaths::Refused).ok()?;
-    match ForgeAddress::of(&remote, &settings) {
-        Ok(address) => Some(address.kind),
-        Err(error) => {
-            // A missing Secret hides no other defect.
-            let hidden = match &error {
-                AddressError::NoSecret { .. } => ForgeAddress::without_login(&remote, &settings).err(),
-                _ => None,
-            };
-            for error in iter::once(&error).chain(&hidden) {
-                let at = match error {
-                    AddressError::OtherForge { .. } => location(repository.object, "forge"),
-                    AddressError::ApiUrl { .. } => location(repository.object, "forge-url"),
-                    _ => Location::of(url),
-                };
-                Findings::new(repository.file, found).add(at, Rule::UnusableForge, chain(error));
-            }
-            kind_of(&error)
-        }
-    }
-}
-
-/// Returns the forge that is known in spite of an error.
-fn kind_of(error: &AddressError) -> Option<ForgeKind> {
-    match error {
-        AddressError::NoSecret { kind } | AddressError::Path { kind, .. } => Some(*kind),
-        _ => None,
-    }
 }

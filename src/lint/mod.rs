@@ -2,8 +2,8 @@
 //!
 //! [`lint`] takes files ([`source`]) and gives a [`Report`] of [`finding`]s. It finds the objects in them ([`object`])
 //! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
-//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]), and Namespaces ([`namespace`]) with their windows
-//! and freezes ([`windows`]); renders templates ([`template`], [`delivery`]) and looks up
+//! controllers ([`automation`], [`ineffective`], [`git_repository`], [`policy`], [`filter`], [`selector`]), and Namespaces ([`namespace`]) with their windows
+//! and freezes ([`windows`]); renders templates ([`template`], [`delivery`]), looks at forges ([`forge`]) and looks up
 //! the policies of markers ([`marker`], [`policy_names`]) and of [`release_groups`]. Patches of kustomizations are not taken for whole objects
 //! ([`kustomize`]). Locations come from `yaml/tree`.
 //!
@@ -14,6 +14,9 @@ mod automation;
 mod delivery;
 mod filter;
 pub mod finding;
+mod forge;
+mod git_repository;
+mod ineffective;
 mod kustomize;
 mod marker;
 mod namespace;
@@ -168,6 +171,7 @@ fn check_objects<'a>(
             windows::check(&object, &mut findings);
             selector::check(&object, &mut findings);
             filter::check(&object, &mut findings);
+            git_repository::check(&object, &mut findings);
             template::check_object(&object, document.text, &mut findings);
             located.push(Located { file: document.name, object, is_patch, missing });
         }

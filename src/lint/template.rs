@@ -151,7 +151,7 @@ fn plain_data(data: &MessageData) -> MessageData {
 /// Finds the preset that a text almost names.
 ///
 /// It has wrong capitals, blanks or a byte-order mark.
-fn near_preset(text: &str) -> Option<String> {
+pub(super) fn near_preset(text: &str) -> Option<String> {
     let bare = text.trim_start_matches('\u{feff}').trim();
     let (word, name) = bare.split_once(':')?;
     let name = name.trim().to_lowercase();

@@ -28,12 +28,8 @@ impl CodeCommit {
     /// Parses the URL of a repository.
     pub(in crate::cloud) fn parse(url: &Url) -> Result<Self, LoginError> {
         let host = url.host_str().unwrap_or_default();
-        let invalid = || LoginError::GitUrl {
-            provider: "aws",
-            url: format!("{}://{host}{}", url.scheme(), url.path()),
-            must: "be https://git-codecommit.REGION.amazonaws.com/v1/repos/NAME, perhaps with -fips, or .cn at the end of \
-                   the host",
-        };
+        let must = "be https://git-codecommit.REGION.amazonaws.com/v1/repos/NAME, perhaps with -fips, or .cn at the end of the host";
+        let invalid = || LoginError::git_url("aws", url, must);
         let found = captures(HOSTS, host).ok_or_else(invalid)?;
         if url.scheme() != "https" || url.port().is_some() {
             return Err(invalid());

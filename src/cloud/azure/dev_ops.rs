@@ -31,12 +31,8 @@ impl DevOps {
         if is_azure_dev_ops(url) {
             return Ok(Self(()));
         }
-        let host = url.host_str().unwrap_or_default();
-        Err(LoginError::GitUrl {
-            provider: "azure",
-            url: format!("{}://{host}{}", url.scheme(), url.path()),
-            must: "begin with https://dev.azure.com/ or https://ORGANIZATION.visualstudio.com/",
-        })
+        let must = "begin with https://dev.azure.com/ or https://ORGANIZATION.visualstudio.com/";
+        Err(LoginError::git_url("azure", url, must))
     }
 
     /// Requests a token of the identity that logs in.

@@ -97,6 +97,21 @@ pub enum ProviderLoginError {
     Login(#[from] LoginError),
 }
 
+/// Returns the URL of a repository if a provider can log in over its transport.
+///
+/// # Errors
+///
+/// If its scheme is not http or https.
+pub fn http_url(provider: &GitProvider, url: &RemoteUrl) -> Result<Url, ProviderLoginError> {
+    let is_http = matches!(url.transport(), Transport::Http | Transport::Https);
+    let parsed = Url::parse(&url.to_string()).ok().filter(|_| is_http);
+    parsed.ok_or_else(|| ProviderLoginError::Transport {
+        provider: provider.clone(),
+        url: url.to_string(),
+        scheme: url.transport().scheme(),
+    })
+}
+
 impl ProviderLogin {
     /// Plans the login of a provider; of the secret, clouds take the certificates alone.
     pub(super) fn plan(
@@ -105,14 +120,7 @@ impl ProviderLogin {
         secret: Option<SecretData<'_>>,
         proxy: Option<&Proxy>,
     ) -> Result<(HttpCredentials, Self), ProviderLoginError> {
-        let transport = || ProviderLoginError::Transport {
-            provider: provider.clone(),
-            url: url.to_string(),
-            scheme: url.transport().scheme(),
-        };
-        if !matches!(url.transport(), Transport::Http | Transport::Https) {
-            return Err(transport());
-        }
+        let parsed = http_url(provider, url)?;
         let credentials = HttpCredentials::certificates(secret)?;
         let checked = match provider {
             GitProvider::GitHub => {
@@ -133,7 +141,6 @@ impl ProviderLogin {
             CheckedProvider::Azure | CheckedProvider::Aws => Tls::default(),
         };
         let proxy = proxy.cloned().map_or(ProxyChoice::Environment, ProxyChoice::Given);
-        let parsed = Url::parse(&url.to_string()).map_err(|_| transport())?;
         let has_listener = credentials.authority.is_some() && matches!(proxy, ProxyChoice::Given(_));
         let route = Route { tls, proxy };
         Ok((credentials, Self { provider: checked, url: parsed, route, has_listener }))

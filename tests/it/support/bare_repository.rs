@@ -249,7 +249,9 @@ fn tree_entry(line: &[u8]) -> Option<(&str, &str, &str, &[u8])> {
     Some((mode, kind, id, &line[tab + 1..]))
 }
 
-/// Takes the next blob from the output of `git cat-file --batch`: `ID blob SIZE`, and its bytes, a line each.
+/// Takes the next blob from the output of `git cat-file --batch`.
+///
+/// That is a line `ID blob SIZE`, and its bytes with a line break.
 fn next_blob(rest: &mut &[u8]) -> Vec<u8> {
     let end = rest.iter().position(|byte| *byte == b'\n').expect("each blob has a head");
     let head = std::str::from_utf8(&rest[..end]).expect("git writes ASCII here");
