@@ -140,7 +140,9 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// Makes the error of a URL at which a provider cannot log in; user info and query are left out.
+    /// Makes the error of a URL at which a provider cannot log in.
+    ///
+    /// User info and query are left out.
     pub(super) fn git_url(provider: &'static str, url: &Url, must: &'static str) -> Self {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = url.host_str().unwrap_or_default();

@@ -67,7 +67,7 @@ fn each_branch_has_a_signed_commit_and_is_kept_after_the_state_is_lost() {
     }
 }
 
-/// Gives the branch of `p0` a commit that GitHub signed for another App, and returns it.
+/// Makes a commit on the branch of `p0` that GitHub signed for another App.
 fn commit_of_renovate(fleet: &GithubScene) -> String {
     let repository = &fleet.scene.repository;
     let changed = file("p0.yaml", format!("{}\n", line("p0").replace("1.0.0", "2.5.0")));
