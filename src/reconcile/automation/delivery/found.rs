@@ -1,9 +1,11 @@
 //! The pull requests of a branch, and the facts about the branch that follow.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash};
+use super::known::{OpenPullRequest, PastPullRequest};
+use super::memory::{ClosedReason, ImageHash, OwnerHash};
 use crate::forge::{PullRequest, PullRequestState};
 use crate::git::{BranchFacts, CommitId};
 
@@ -14,9 +16,9 @@ pub const REBUILD_LABEL: &str = "tagboat/rebuild";
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FoundPullRequests<'a> {
     /// The open one, if there is one.
-    pub open: Option<&'a PullRequest>,
+    pub open: Option<&'a OpenPullRequest>,
     /// The others, the newest first; none if they were not looked up.
-    pub past: Option<&'a [PullRequest]>,
+    pub past: Option<&'a [PastPullRequest]>,
     /// The head with which people handed the branch back.
     pub handed_back: Option<CommitId>,
     /// The time since which the newest of the others is known to have ended.
@@ -54,7 +56,7 @@ pub fn branch_facts(
         return BranchFacts {
             is_unknown: found.lack_past(images),
             is_refused: !images.is_empty() && refusal(images, past).is_some(),
-            is_refused_if_absent: Memory::of_body(&open.body).is_some() && has_all(open, images),
+            is_refused_if_absent: open.memory().is_some() && has_all(open, images),
             has_pull_request: true,
             is_in_merge_queue: open.is_in_merge_queue,
             handed_back: found.handed_back,
@@ -64,74 +66,93 @@ pub fn branch_facts(
     let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
     let is_refused = refusal(images, past).is_some();
     let refused_tip = untold_refusal(past).and_then(|closed| closed.head_commit);
-    let is_finished = newest(past).is_some_and(|newest| {
-        has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
-    });
+    let is_own =
+        |one: &PastPullRequest| one.memory.as_ref().is_some_and(|memory| memory.owners.contains(owner));
+    let is_finished = newest(past).is_some_and(|newest| has_ended(newest) && is_own(newest));
     let handed_back = found.handed_back;
     BranchFacts { is_refused, refused_tip, handed_back, is_finished, ..BranchFacts::default() }
 }
 
 /// Returns true if a pull request has all of some images by its last line.
-fn has_all(open: &PullRequest, images: &BTreeSet<ImageHash>) -> bool {
-    images.is_empty() || Memory::of_body(&open.body).is_some_and(|memory| images.is_subset(&memory.images))
+fn has_all(open: &OpenPullRequest, images: &BTreeSet<ImageHash>) -> bool {
+    images.is_empty() || open.memory().is_some_and(|memory| images.is_subset(&memory.images))
+}
+
+/// Returns what is kept of the ended pull requests of a branch, the newest first.
+///
+/// Decisions depend on the newest one that says something, and on those that people closed with our last line. A branch may
+/// have had thousands.
+pub fn past_of(mut ended: Vec<PullRequest>) -> Vec<PastPullRequest> {
+    ended.sort_by_key(|one| Reverse(one.number));
+    let past: Vec<PastPullRequest> = ended.iter().map(PastPullRequest::of).collect();
+    let newest = past.iter().position(says_something).unwrap_or(past.len());
+    let is_kept = |(at, one): &(usize, PastPullRequest)| {
+        *at <= newest || is_closed_by_person(one) && one.memory.is_some()
+    };
+    past.into_iter().enumerate().filter(is_kept).map(|(_, one)| one).collect()
 }
 
 /// Returns the newest pull request by which people refused all of some images.
 ///
 /// An image that was in no pull request that a person closed is not refused. One that does not say which images it had is an
 /// [`untold_refusal`]. Without images, the newest pull request decides: its branch stays as people left it.
-pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
-    let closed = |pull_request: &&PullRequest| is_closed_by_person(pull_request);
+pub(super) fn refusal<'p>(
+    images: &BTreeSet<ImageHash>,
+    past: &'p [PastPullRequest],
+) -> Option<&'p PastPullRequest> {
+    let closed = || past.iter().filter(|one| is_closed_by_person(one));
     if images.is_empty() {
-        return newest(past).filter(closed);
+        return newest(past).filter(|one| is_closed_by_person(one));
     }
-    let memories =
-        past.iter().filter(closed).filter_map(|closed| Some((closed, Memory::of_body(&closed.body)?)));
-    let memories: Vec<(&PullRequest, Memory)> = memories.collect();
-    let refused: BTreeSet<&ImageHash> = memories.iter().flat_map(|(_, memory)| &memory.images).collect();
-    if !images.iter().all(|image| refused.contains(image)) {
+    let refuses = |one: &PastPullRequest, image: &ImageHash| {
+        one.memory.as_ref().is_some_and(|memory| memory.images.contains(image))
+    };
+    if !images.iter().all(|image| closed().any(|one| refuses(one, image))) {
         return None;
     }
-    let has_one = |memory: &Memory| !memory.images.is_disjoint(images);
-    memories.iter().find(|(_, memory)| has_one(memory)).map(|(closed, _)| *closed)
+    closed().find(|one| images.iter().any(|image| refuses(one, image)))
 }
 
 /// Returns the newest pull request if a person refused untold images by it.
 ///
 /// Its last line was removed, or was never there. The images are those of its head.
-pub(super) fn untold_refusal(past: &[PullRequest]) -> Option<&PullRequest> {
-    let is_untold = |one: &&PullRequest| is_closed_by_person(one) && Memory::of_body(&one.body).is_none();
-    newest(past).filter(is_untold)
+pub(super) fn untold_refusal(past: &[PastPullRequest]) -> Option<&PastPullRequest> {
+    newest(past).filter(|one| is_closed_by_person(one) && one.memory.is_none())
 }
 
 /// Returns the newest pull request that says something about a branch.
-///
-/// One that we closed because another one of the branch was open says nothing.
-fn newest(past: &[PullRequest]) -> Option<&PullRequest> {
-    past.iter().find(|one| {
-        let memory = Memory::of_body(&one.body).filter(|_| one.state == PullRequestState::Closed);
-        memory.is_none_or(|memory| memory.closed != Some(ClosedReason::Duplicate))
-    })
+fn newest(past: &[PastPullRequest]) -> Option<&PastPullRequest> {
+    past.iter().find(|one| says_something(one))
+}
+
+/// Returns true unless we closed a pull request as a duplicate.
+fn says_something(one: &PastPullRequest) -> bool {
+    one.state != PullRequestState::Closed || closed_reason(one) != Some(ClosedReason::Duplicate)
 }
 
 /// Returns true if a pull request was merged, or closed by us.
-fn has_ended(pull_request: &PullRequest) -> bool {
-    pull_request.state == PullRequestState::Merged || is_closed_by_us(pull_request)
+fn has_ended(one: &PastPullRequest) -> bool {
+    one.state == PullRequestState::Merged || is_closed_by_us(one)
 }
 
-fn is_closed_by_us(pull_request: &PullRequest) -> bool {
-    pull_request.state == PullRequestState::Closed
-        && Memory::of_body(&pull_request.body).is_some_and(|memory| memory.closed.is_some())
+fn is_closed_by_us(one: &PastPullRequest) -> bool {
+    one.state == PullRequestState::Closed && closed_reason(one).is_some()
 }
 
-fn is_closed_by_person(pull_request: &PullRequest) -> bool {
-    pull_request.state == PullRequestState::Closed && !is_closed_by_us(pull_request)
+fn is_closed_by_person(one: &PastPullRequest) -> bool {
+    one.state == PullRequestState::Closed && !is_closed_by_us(one)
+}
+
+/// Returns the reason for which we closed a pull request, if we did.
+fn closed_reason(one: &PastPullRequest) -> Option<ClosedReason> {
+    one.memory.as_ref()?.closed
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use PullRequestState::{Closed, Merged};
 
+    use super::super::memory::Memory;
     use super::super::memory::tests::{image, owner};
     use super::super::text::tests::pull_request;
     use super::*;
@@ -146,6 +167,11 @@ pub(super) mod tests {
         let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
         let memory = Memory { owners: [owner("fleet")].into(), images, closed, ..Memory::default() };
         PullRequest { number, state, ..pull_request("t", &format!("text\n\n{memory}")) }
+    }
+
+    /// The past of a branch, and what is kept of it.
+    fn pasts(ended: Vec<PullRequest>) -> [Vec<PastPullRequest>; 2] {
+        [ended.iter().map(PastPullRequest::of).collect(), past_of(ended)]
     }
 
     #[test]
@@ -220,22 +246,24 @@ pub(super) mod tests {
             ),
         ] {
             let images: BTreeSet<ImageHash> = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
-            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
-            let owned = |found| branch_facts(&images, &owner("fleet"), found);
-            assert_eq!(owned(found), expected, "{name}");
-            let of_another = branch_facts(&images, &owner("other"), found);
-            assert_eq!(of_another, BranchFacts { is_finished: false, ..expected }, "{name}");
-            // An open one with these images is what counts: a person has reopened it, or it is a new one.
-            let open = with_images(10, PullRequestState::Open, web1, None);
-            let found = FoundPullRequests { open: Some(&open), ..found };
-            let facts = owned(found);
-            let is_refused = expected.is_refused && !images.is_empty();
-            let is_refused_if_absent = facts.is_refused_if_absent;
-            assert_eq!(facts, BranchFacts { is_refused, is_refused_if_absent, ..open_one }, "{name}");
-            let has_images = images.is_subset(&BTreeSet::from([image("web", "1")]));
-            assert_eq!(is_refused_if_absent, has_images, "{name}");
-            let tip = Some("1".repeat(40).parse().unwrap());
-            assert_eq!(facts.is_refused_at(tip), is_refused && !has_images, "{name}");
+            for past in pasts(past) {
+                let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
+                let owned = |found| branch_facts(&images, &owner("fleet"), found);
+                assert_eq!(owned(found), expected, "{name}");
+                let of_another = branch_facts(&images, &owner("other"), found);
+                assert_eq!(of_another, BranchFacts { is_finished: false, ..expected }, "{name}");
+                // An open one with these images is what counts: a person has reopened it, or it is a new one.
+                let open = OpenPullRequest::new(with_images(10, PullRequestState::Open, web1, None));
+                let found = FoundPullRequests { open: Some(&open), ..found };
+                let facts = owned(found);
+                let is_refused = expected.is_refused && !images.is_empty();
+                let is_refused_if_absent = facts.is_refused_if_absent;
+                assert_eq!(facts, BranchFacts { is_refused, is_refused_if_absent, ..open_one }, "{name}");
+                let has_images = images.is_subset(&BTreeSet::from([image("web", "1")]));
+                assert_eq!(is_refused_if_absent, has_images, "{name}");
+                let tip = Some("1".repeat(40).parse().unwrap());
+                assert_eq!(facts.is_refused_at(tip), is_refused && !has_images, "{name}");
+            }
         }
     }
 
@@ -266,9 +294,30 @@ pub(super) mod tests {
             ("merged", vec![PullRequest { state: Merged, ..closed(8) }], None),
         ] {
             let images = BTreeSet::from([image("web", "2")]);
-            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
-            let facts = branch_facts(&images, &owner("fleet"), found);
-            assert_eq!((facts.refused_tip, facts.is_refused), (expected, false), "{name}");
+            for past in pasts(past) {
+                let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
+                let facts = branch_facts(&images, &owner("fleet"), found);
+                assert_eq!((facts.refused_tip, facts.is_refused), (expected, false), "{name}");
+            }
+        }
+    }
+
+    /// All that there ever was of a branch stayed in memory, with the bodies.
+    #[test]
+    fn of_the_past_of_a_branch_the_newest_and_refusals_are_kept() {
+        let web: &[(&str, &str)] = &[("web", "1")];
+        let of = |number, state, reason| with_images(number, state, web, reason);
+        let untold = |number| PullRequest { number, state: Closed, ..pull_request("t", "by ann") };
+        let (duplicate, nothing_left) = (Some(ClosedReason::Duplicate), Some(ClosedReason::NothingLeft));
+        for (ended, kept) in [
+            (vec![], vec![]),
+            (vec![of(2, Merged, None), of(3, Merged, None), of(1, Merged, None)], vec![3]),
+            (vec![of(3, Closed, duplicate), of(2, Merged, None), of(1, Closed, None)], vec![3, 2, 1]),
+            (vec![of(3, Closed, nothing_left), of(2, Closed, nothing_left)], vec![3]),
+            (vec![untold(3), untold(2), of(1, Closed, None)], vec![3, 1]),
+        ] {
+            let numbers: Vec<u64> = past_of(ended).iter().map(|one| one.number).collect();
+            assert_eq!(numbers, kept);
         }
     }
 
@@ -289,7 +338,7 @@ pub(super) mod tests {
             (PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() }, None, none),
             (open, head, BranchFacts { handed_back: head, ..none }),
         ] {
-            let past = Some([].as_slice());
+            let (past, open) = (Some([].as_slice()), OpenPullRequest::new(open));
             let found =
                 FoundPullRequests { open: Some(&open), past, handed_back, ..FoundPullRequests::default() };
             let facts = |tag| branch_facts(&BTreeSet::from([image("web", tag)]), &owner("fleet"), found);
@@ -311,10 +360,11 @@ pub(super) mod tests {
         let began = Instant::now();
         let later = began + std::time::Duration::from_secs(1);
         let web: &[(&str, &str)] = &[("web", "1")];
-        let merged = with_images(9, Merged, web, None);
-        let by_us = with_images(9, Closed, web, Some(ClosedReason::NothingLeft));
-        let by_person = with_images(9, Closed, web, None);
-        let open = with_images(10, PullRequestState::Open, web, None);
+        let past = |state, reason| PastPullRequest::of(&with_images(9, state, web, reason));
+        let merged = past(Merged, None);
+        let by_us = past(Closed, Some(ClosedReason::NothingLeft));
+        let by_person = past(Closed, None);
+        let open = OpenPullRequest::new(with_images(10, PullRequestState::Open, web, None));
         for (name, past, open, ended_at, is_stale) in [
             ("merged after the run began", Some(&merged), None, Some(later), true),
             ("merged as the run began", Some(&merged), None, Some(began), true),

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
+use std::str;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,8 +24,10 @@ const END: char = ')';
 /// The version of the line.
 const VERSION: &str = "1";
 
-/// The maximum length of a line that is read, in bytes.
-const MAX_LINE: usize = 256 << 10;
+/// The length in bytes of the end of a body that is searched.
+///
+/// It has room for our longest line and much text of people below it. Forges admit bodies of several MiB.
+const MAX_END: usize = 256 << 10;
 
 /// The placeholder of the hash of a text that is not ours.
 const NOT_OURS: &str = "-";
@@ -31,47 +35,66 @@ const NOT_OURS: &str = "-";
 /// The mark of a pull request that lacks labels, reviewers or assignees.
 const TODO: &str = "extras";
 
-/// The number of bytes of the hash of an automation or a text.
+/// The number of characters of the hash of an automation or a text.
 ///
-/// Base64 has no rest for multiples of three.
-const LONG: usize = 9;
+/// Four characters of Base64 are three bytes, without a rest.
+const LONG: usize = 12;
 
-/// The number of bytes of the hash of a policy, and of its image.
-const SHORT: usize = 6;
+/// The number of characters of the hash of a policy, and of its image.
+const SHORT: usize = 8;
 
-/// Returns the first bytes of a fingerprint as text.
-fn hash<const BYTES: usize>(parts: &[&str]) -> String {
-    let fingerprint = Fingerprint::of(parts);
-    URL_SAFE_NO_PAD.encode(&fingerprint.as_bytes()[..BYTES])
+/// The first characters of a fingerprint in Base64.
+///
+/// They are no `String`, so that a parsed line takes little more memory than its text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct HashText<const LENGTH: usize>([u8; LENGTH]);
+
+impl<const LENGTH: usize> HashText<LENGTH> {
+    /// Returns the hash of some texts.
+    fn of(parts: &[&str]) -> Self {
+        let mut text = [0; LENGTH];
+        let fingerprint = Fingerprint::of(parts);
+        URL_SAFE_NO_PAD
+            .encode_slice(&fingerprint.as_bytes()[..LENGTH / 4 * 3], &mut text)
+            .expect("three bytes are four characters");
+        Self(text)
+    }
+
+    /// Reads a hash.
+    fn read(text: &str) -> Option<Self> {
+        let text: [u8; LENGTH] = text.as_bytes().try_into().ok()?;
+        let is_good = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        text.iter().all(is_good).then_some(Self(text))
+    }
 }
 
-/// Returns true for the text of a hash of a number of bytes.
-fn is_hash(text: &str, bytes: usize) -> bool {
-    text.len() == bytes / 3 * 4
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+impl<const LENGTH: usize> fmt::Display for HashText<LENGTH> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(str::from_utf8(&self.0).expect("the characters of Base64 are ASCII"))
+    }
 }
 
 /// A hash of an automation and its path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OwnerHash(String);
+pub struct OwnerHash(HashText<LONG>);
 
 impl OwnerHash {
     /// Returns the hash of an automation with its `spec.update.path`.
     pub fn of(automation: &ObjectName, path: Option<&str>) -> Self {
         let parts = path.unwrap_or_default().split('/').filter(|part| !matches!(*part, "" | "."));
         let path = parts.collect::<Vec<_>>().join("/");
-        Self(hash::<LONG>(&["owner", &automation.namespace, &automation.name, &path]))
+        Self(HashText::of(&["owner", &automation.namespace, &automation.name, &path]))
     }
 }
 
 /// A hash of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PolicyHash(String);
+pub struct PolicyHash(HashText<SHORT>);
 
 impl PolicyHash {
     /// Returns the hash of a policy.
     pub fn of(policy: &ObjectName) -> Self {
-        Self(hash::<SHORT>(&["policy", &policy.namespace, &policy.name]))
+        Self(HashText::of(&["policy", &policy.namespace, &policy.name]))
     }
 }
 
@@ -79,13 +102,13 @@ impl PolicyHash {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageHash {
     policy: PolicyHash,
-    image: String,
+    image: HashText<SHORT>,
 }
 
 impl ImageHash {
     /// Returns the hash of a policy with its image.
     pub fn of(policy: &ObjectName, image: &ImageReference) -> Self {
-        let image = hash::<SHORT>(&["image", &policy.namespace, &policy.name, &image.to_string()]);
+        let image = HashText::of(&["image", &policy.namespace, &policy.name, &image.to_string()]);
         Self { policy: PolicyHash::of(policy), image }
     }
 
@@ -97,15 +120,21 @@ impl ImageHash {
 
 /// A hash of a title or of a body without its last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextHash(String);
+pub struct TextHash(HashText<LONG>);
 
 impl TextHash {
     /// Returns the hash of a text.
     ///
     /// Forges change line ends and white space, so these do not count.
     pub fn of(text: &str) -> Self {
-        let lines: Vec<&str> = text.trim().lines().map(str::trim_end).collect();
-        Self(hash::<LONG>(&["text", &lines.join("\n")]))
+        let mut normal = String::with_capacity(text.len());
+        for (at, line) in text.trim().lines().enumerate() {
+            if at > 0 {
+                normal.push('\n');
+            }
+            normal.push_str(line.trim_end());
+        }
+        Self(HashText::of(&["text", &normal]))
     }
 }
 
@@ -153,24 +182,31 @@ impl Memory {
     ///
     /// Text that people added below the line counts as text. A line that cannot be read counts as none.
     pub fn split(body: &str) -> (String, Option<Self>) {
-        let lines: Vec<&str> = body.lines().collect();
-        let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, Self::read(line)?)));
-        let Some((at, memory)) = found else { return (body.to_owned(), None) };
-        let text: Vec<&str> = lines[..at].iter().chain(&lines[at + 1..]).copied().collect();
-        (text.join("\n").trim_end().to_owned(), Some(memory))
+        let Some((line, memory)) = Self::find(body) else { return (body.to_owned(), None) };
+        let text = format!("{}{}", &body[..line.start], &body[line.end..]);
+        (text.trim_end().replace("\r\n", "\n"), Some(memory))
     }
 
     /// Reads the line of a body, if it has one.
     pub fn of_body(body: &str) -> Option<Self> {
-        body.lines().rev().find_map(Self::read)
+        Self::find(body).map(|(_, memory)| memory)
+    }
+
+    /// Finds the line in the end of a body, and its place.
+    fn find(body: &str) -> Option<(Range<usize>, Self)> {
+        let mut end = body.len();
+        for line in end_of(body).split_inclusive('\n').rev() {
+            let start = end - line.len();
+            if let Some(memory) = Self::read(line) {
+                return Some((start..end, memory));
+            }
+            end = start;
+        }
+        None
     }
 
     fn read(line: &str) -> Option<Self> {
-        let line = line.trim();
-        if line.len() > MAX_LINE {
-            return None;
-        }
-        let mut words = line.strip_prefix(START)?.strip_suffix(END)?.split_whitespace();
+        let mut words = line.trim().strip_prefix(START)?.strip_suffix(END)?.split_whitespace();
         if words.next() != Some(VERSION) {
             return None;
         }
@@ -197,6 +233,12 @@ impl Memory {
         self.images.iter().map(ImageHash::policy).collect()
     }
 
+    /// Returns the memory in bytes that it takes beside its own size.
+    pub(super) fn size(&self) -> usize {
+        // The nodes of a set are half full at least.
+        2 * (self.owners.len() * size_of::<OwnerHash>() + self.images.len() * size_of::<ImageHash>())
+    }
+
     /// Returns true if none of the automations of the pull request is among some.
     pub fn is_of_others(&self, owners: &BTreeSet<OwnerHash>) -> bool {
         self.owners.is_disjoint(owners)
@@ -206,12 +248,13 @@ impl Memory {
 /// Prints the line.
 impl fmt::Display for Memory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let owners: Vec<&str> = self.owners.iter().map(|owner| owner.0.as_str()).collect();
+        let owners: Vec<String> = self.owners.iter().map(|owner| owner.0.to_string()).collect();
         write!(formatter, "{START}{VERSION} owners={} images=", owners.join(","))?;
         for ImageHash { policy, image } in &self.images {
             write!(formatter, "{}{image}", policy.0)?;
         }
-        let text = |hash: &Option<TextHash>| hash.as_ref().map_or(NOT_OURS.to_owned(), |hash| hash.0.clone());
+        let text =
+            |hash: &Option<TextHash>| hash.as_ref().map_or(NOT_OURS.to_owned(), |hash| hash.0.to_string());
         write!(formatter, " title={} body={}", text(&self.title), text(&self.body))?;
         if let Some(closed) = self.closed {
             write!(formatter, " closed={}", closed.name())?;
@@ -223,23 +266,27 @@ impl fmt::Display for Memory {
     }
 }
 
+/// Returns the whole lines at the end of a body that are searched.
+fn end_of(body: &str) -> &str {
+    let start = body.ceil_char_boundary(body.len().saturating_sub(MAX_END));
+    let end = &body[start..];
+    if start == 0 { end } else { end.split_once('\n').map_or("", |(_, lines)| lines) }
+}
+
 fn owners(list: &str) -> Option<BTreeSet<OwnerHash>> {
-    let owner = |text: &str| is_hash(text, LONG).then(|| OwnerHash(text.to_owned()));
-    list.split(',').map(owner).collect()
+    list.split(',').map(|owner| HashText::read(owner).map(OwnerHash)).collect()
 }
 
 /// Reads a list of hashes of one length, without separators: the line must be short.
 fn images(list: &str) -> Option<BTreeSet<ImageHash>> {
-    let half = SHORT / 3 * 4;
-    if !list.is_ascii() || !list.len().is_multiple_of(2 * half) {
+    if !list.is_ascii() || !list.len().is_multiple_of(2 * SHORT) {
         return None;
     }
     let image = |at: usize| {
-        let (policy, image) = list[at..at + 2 * half].split_at(half);
-        let is_good = is_hash(policy, SHORT) && is_hash(image, SHORT);
-        is_good.then(|| ImageHash { policy: PolicyHash(policy.to_owned()), image: image.to_owned() })
+        let (policy, image) = list[at..at + 2 * SHORT].split_at(SHORT);
+        Some(ImageHash { policy: PolicyHash(HashText::read(policy)?), image: HashText::read(image)? })
     };
-    (0..list.len()).step_by(2 * half).map(image).collect()
+    (0..list.len()).step_by(2 * SHORT).map(image).collect()
 }
 
 /// Reads the hash of a text; the outer none is an error.
@@ -247,8 +294,7 @@ fn images(list: &str) -> Option<BTreeSet<ImageHash>> {
 fn text_hash(text: &str) -> Option<Option<TextHash>> {
     match text {
         NOT_OURS => Some(None),
-        text if is_hash(text, LONG) => Some(Some(TextHash(text.to_owned()))),
-        _ => None,
+        text => HashText::read(text).map(|hash| Some(TextHash(hash))),
     }
 }
 
@@ -331,10 +377,29 @@ pub(super) mod tests {
             line[..line.len() - 1].to_owned(),
             format!("x{line}"),
             "[//]: # (tagboat 1)".to_owned(),
-            format!("[//]: # (tagboat 1 owners=AAAAAAAAAAAA images={})", "A".repeat(MAX_LINE)),
+            format!("[//]: # (tagboat 1 owners=AAAAAAAAAAAA images={})", "A".repeat(MAX_END)),
         ] {
             assert_eq!(Memory::of_body(&defect), None, "{defect}");
             assert_eq!(Memory::split(&defect), (defect.clone(), None));
+        }
+    }
+
+    /// Bodies of 8 MiB of line breaks were searched as a whole, over and over.
+    #[test]
+    fn the_line_is_looked_for_in_the_end_of_a_body_only() {
+        let line = memory().to_string();
+        let below = |length: usize| format!("text\nä{line}\n{line}\n{}", "\n".repeat(length));
+        for (body, is_found) in [
+            (below(MAX_END - line.len() - 2), true),
+            // Its begin is cut off, or it may be.
+            (below(MAX_END - line.len() - 1), false),
+            (below(MAX_END), false),
+            (below(8 << 20), false),
+            (format!("{}\n{line}", "ä".repeat(MAX_END)), true),
+        ] {
+            let found = Memory::of_body(&body);
+            assert_eq!(found, is_found.then(memory), "{}", body.len());
+            assert_eq!(Memory::split(&body).1, found);
         }
     }
 

@@ -7,7 +7,7 @@
 //! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
-//! | `memory` | the last line of a body, from which pull requests are recognized |
+//! | `memory`, `known` | the last line of a body, from which pull requests are recognized; pull requests with their lines |
 //! | `text`, `table` | title and body of a pull request; the table of changes |
 //! | `found` | the pull requests of a branch, and the facts about the branch that follow from them |
 //! | `decision` | the action on the pull request of a branch |
@@ -17,6 +17,7 @@ mod branch_name;
 mod bundle;
 mod decision;
 mod found;
+mod known;
 mod memory;
 mod options;
 mod ownership;
@@ -33,7 +34,8 @@ pub use decision::{
     BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
     UnwantedPullRequest, WantedPullRequest, decide, decide_second, decide_unwanted,
 };
-pub use found::{FoundPullRequests, REBUILD_LABEL, branch_facts};
+pub use found::{FoundPullRequests, REBUILD_LABEL, branch_facts, past_of};
+pub use known::{OpenPullRequest, PastPullRequest};
 pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};
 pub use options::{PullRequestOptions, UnsupportedSetting, check_support};
 pub use ownership::OwnershipScope;

@@ -48,8 +48,11 @@ impl<F: Forge> Round<'_, F> {
         done.reason = decision.reason.map(OutcomeReason::Decided);
         done.number = decision.number;
         let found = work.snapshot.found(base, branch);
+        let current = found.open.map(|open| PullRequest::clone(open));
         let refused = found.past.into_iter().flatten().find(|one| Some(one.number) == decision.number);
-        let current = found.open.or(refused).cloned();
+        if let (None, Some(refused)) = (&current, refused) {
+            (done.url, done.title) = (refused.url.clone(), refused.title.clone());
+        }
         let after = match (&decision.action, current) {
             (Open(new), _) if self.mode.is_dry_run() => {
                 let body = new.completed_body.as_ref().unwrap_or(&new.body);

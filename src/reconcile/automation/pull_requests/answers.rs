@@ -14,7 +14,6 @@ use tagboat_api::ObjectName;
 use super::order::PullRequestOrder;
 use super::repository::{Repository, RepositoryKey};
 use super::round::RoundWork;
-use super::snapshot::Snapshot;
 use super::tasks::{DEBOUNCE, SharedQueue};
 use crate::forge::{Forge, ForgeError};
 use crate::git::BranchName;
@@ -30,9 +29,9 @@ impl SharedQueue {
         if work.outcome.failure.is_some() {
             return;
         }
+        let snapshot = Arc::new(work.snapshot.clone());
         self.release(key, |repository| {
-            repository.snapshot = Arc::new(work.snapshot.clone());
-            repository.listed = work.outcome.listed;
+            (repository.snapshot, repository.listed) = (snapshot, work.outcome.listed);
         });
     }
 
@@ -65,9 +64,9 @@ impl SharedQueue {
     ) -> Result<(), ForgeError> {
         let found = self.state.lock().repositories.get(key).map(|repository| {
             let is_recent = repository.listed.is_some_and(|at| at.elapsed() < LISTING_AGE);
-            (repository.arrivals(known), Snapshot::clone(&repository.snapshot), is_recent, repository.heads())
+            (repository.arrivals(known), Arc::clone(&repository.snapshot), is_recent, repository.heads())
         });
-        let Some((arrivals, mut snapshot, is_recent, heads)) = found else { return Ok(()) };
+        let Some((arrivals, snapshot, is_recent, heads)) = found else { return Ok(()) };
         let mut asked = BTreeMap::<&BranchName, BTreeSet<BranchName>>::new();
         for order in &arrivals {
             asked.entry(&order.base).or_default().extend(order.awaiting_forge().cloned());
@@ -75,11 +74,12 @@ impl SharedQueue {
         if asked.is_empty() {
             return Ok(());
         }
+        let mut snapshot = Arc::unwrap_or_clone(snapshot);
         if !is_recent {
             snapshot.list(forge, &heads, true).await?;
-            let listed = Instant::now();
+            let (shared, listed) = (Arc::new(snapshot.clone()), Instant::now());
             self.release(key, |repository| {
-                (repository.snapshot, repository.listed) = (Arc::new(snapshot.clone()), Some(listed));
+                (repository.snapshot, repository.listed) = (shared, Some(listed));
             });
         }
         for (base, heads) in &asked {

@@ -1,8 +1,9 @@
 //! Branches that people hand back to Tagboat by a label.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::super::delivery::{Memory, OwnerHash, REBUILD_LABEL};
+use super::super::delivery::{OpenPullRequest, OwnerHash, REBUILD_LABEL};
 use super::records::key;
 use super::snapshot::Snapshot;
 use crate::forge::{Forge, ForgeError, PullRequest, PullRequestEdit};
@@ -18,9 +19,9 @@ impl Snapshot {
         owners: &BTreeSet<OwnerHash>,
     ) -> Option<PullRequest> {
         let open = self.open.get(&(base.clone(), head.clone()))?;
-        let is_own = Memory::of_body(&open.body).is_none_or(|memory| !memory.is_of_others(owners));
+        let is_own = open.memory().is_none_or(|memory| !memory.is_of_others(owners));
         let is_labelled = open.labels.iter().any(|label| label == REBUILD_LABEL);
-        (is_own && is_labelled && !open.is_in_merge_queue).then(|| open.clone())
+        (is_own && is_labelled && !open.is_in_merge_queue).then(|| PullRequest::clone(open))
     }
 
     /// Takes the branch of a pull request back that people have handed back.
@@ -41,7 +42,7 @@ impl Snapshot {
             let removed_labels = vec![REBUILD_LABEL.to_owned()];
             let edit = PullRequestEdit { removed_labels, ..PullRequestEdit::default() };
             let after = forge.edit(labelled, &edit).await?;
-            self.open.insert(key(labelled), after);
+            self.open.insert(key(labelled), Arc::new(OpenPullRequest::new(after)));
         }
         if let Some(head) = labelled.head_commit {
             self.records.hand_back(key(labelled), head);

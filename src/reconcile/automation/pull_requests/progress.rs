@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use tagboat_api::Reason;
 
-use super::super::delivery::PullRequestReason;
+use super::super::delivery::{PastPullRequest, PullRequestReason};
 use super::super::waiting::Closed;
 use super::open_list::{NAMED, PART, RETRY, list, named, with_open};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of};
 use super::snapshot::Snapshot;
-use crate::forge::{ForgeError, PullRequest, PullRequestState};
+use crate::forge::{ForgeError, PullRequestState};
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 
@@ -97,7 +97,7 @@ impl PullRequestProgress {
 impl EndedPullRequest {
     /// Finds the pull requests of some numbers that have ended.
     fn among(numbers: &BTreeSet<u64>, snapshot: &Snapshot) -> Vec<Self> {
-        let ended = |one: &PullRequest| Self {
+        let ended = |one: &PastPullRequest| Self {
             number: one.number,
             url: one.url.clone(),
             is_merged: one.state == PullRequestState::Merged,

@@ -3,8 +3,10 @@
 //! These are branches that were handed back, the times of ends, and branches to delete.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::super::delivery::{OpenPullRequest, PastPullRequest};
 use crate::forge::{PullRequest, PullRequestState};
 use crate::git::{BranchName, CommitId};
 
@@ -27,11 +29,11 @@ pub(super) struct Records {
     /// The time is that since which it is known to have ended.
     ended: BTreeMap<Branches, (u64, Instant)>,
     /// The pull requests that we closed, of branches that no policy renders: git deletes these.
-    closed: BTreeMap<Branches, PullRequest>,
+    closed: BTreeMap<Branches, Arc<PastPullRequest>>,
     /// The pull requests that a report has as open and no listing, by number.
     ///
     /// There is none for one of which nothing is to be told.
-    lost: BTreeMap<u64, Option<PullRequest>>,
+    lost: BTreeMap<u64, Option<Arc<PastPullRequest>>>,
 }
 
 impl Records {
@@ -61,8 +63,8 @@ impl Records {
     }
 
     /// Records a pull request that we closed, whose branch no policy renders.
-    pub(super) fn close(&mut self, branches: Branches, closed: PullRequest) {
-        self.closed.insert(branches, closed);
+    pub(super) fn close(&mut self, branches: Branches, closed: PastPullRequest) {
+        self.closed.insert(branches, Arc::new(closed));
         while self.closed.len() > MAX_CLOSED {
             let oldest =
                 self.closed.iter().min_by_key(|(_, one)| one.number).map(|(branches, _)| branches.clone());
@@ -71,12 +73,12 @@ impl Records {
     }
 
     /// Records a pull request that a report has as open, unless its number is recorded.
-    pub(super) fn lose(&mut self, number: u64, lost: Option<PullRequest>) {
-        self.lost.entry(number).or_insert(lost);
+    pub(super) fn lose(&mut self, number: u64, lost: Option<PastPullRequest>) {
+        self.lost.entry(number).or_insert_with(|| lost.map(Arc::new));
     }
 
     /// Returns the record of a pull request that was open in a report.
-    pub(super) fn lost(&self, number: u64) -> Option<&Option<PullRequest>> {
+    pub(super) fn lost(&self, number: u64) -> Option<&Option<Arc<PastPullRequest>>> {
         self.lost.get(&number)
     }
 
@@ -86,20 +88,20 @@ impl Records {
     }
 
     /// Returns the pull request that we closed, of a branch that no policy renders.
-    pub(super) fn closed(&self, branches: &Branches) -> Option<&PullRequest> {
-        self.closed.get(branches)
+    pub(super) fn closed(&self, branches: &Branches) -> Option<&PastPullRequest> {
+        self.closed.get(branches).map(Arc::as_ref)
     }
 
-    /// Returns the pull requests that we closed, of branches that no policy renders.
-    pub(super) fn all_closed(&self) -> impl Iterator<Item = &PullRequest> {
-        self.closed.values()
+    /// Returns the pull requests that we closed, with their branches, which no policy renders.
+    pub(super) fn all_closed(&self) -> impl Iterator<Item = (&Branches, &PastPullRequest)> {
+        self.closed.iter().map(|(branches, one)| (branches, one.as_ref()))
     }
 
     /// Forgets what the open pull requests of a new listing contradict.
     ///
     /// A branch that was handed back has got its head of that time, or is not handed back any more. It is handed back after the
     /// end of its pull request too, until git has deleted it.
-    pub(super) fn compare(&mut self, open: &BTreeMap<Branches, PullRequest>) {
+    pub(super) fn compare(&mut self, open: &BTreeMap<Branches, Arc<OpenPullRequest>>) {
         self.handed_back
             .retain(|branches, head| open.get(branches).is_none_or(|one| one.head_commit == Some(*head)));
         self.ended.retain(|branches, _| !open.contains_key(branches));
@@ -124,7 +126,7 @@ impl Records {
     /// `open` are the open pull requests.
     pub(super) fn retain(
         &mut self,
-        open: &BTreeMap<Branches, PullRequest>,
+        open: &BTreeMap<Branches, Arc<OpenPullRequest>>,
         is_used: impl Fn(&Branches) -> bool,
         is_dealt_with: impl Fn(&Branches) -> bool,
     ) {

@@ -17,7 +17,7 @@ use super::progress::PullRequestProgress;
 use super::records::Branches;
 use super::round::RoundOutcome;
 use super::snapshot::Snapshot;
-use crate::forge::{ForgeError, PullRequest};
+use crate::forge::ForgeError;
 use crate::git::BranchAction::{Failed, Left};
 use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 
@@ -193,11 +193,10 @@ impl Repository {
                 outcomes.extend(missing);
             } else {
                 // Git has not looked at their branches yet. The next process must know that they were open.
-                let is_missing =
-                    |one: &&PullRequest| !outcomes.iter().any(|outcome| outcome.number == Some(one.number));
+                let told: BTreeSet<u64> = outcomes.iter().filter_map(|outcome| outcome.number).collect();
                 let open = self.snapshot.open_of(&order.base, &order.owner);
-                let missing: Vec<_> = open.filter(is_missing).map(PullRequestOutcome::kept).collect();
-                outcomes.extend(missing);
+                let missing = open.filter(|one| !told.contains(&one.number));
+                outcomes.extend(missing.map(|one| PullRequestOutcome::kept(one)));
             }
             let outcomes = (outcomes, outcome.failure.clone());
             let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
@@ -439,7 +438,7 @@ mod tests {
         };
         let closed =
             PullRequest { state: PullRequestState::Closed, body: memory.to_string(), ..open(7, "a") };
-        Arc::make_mut(&mut repository.snapshot).close_unwanted(closed);
+        Arc::make_mut(&mut repository.snapshot).close_unwanted(&closed);
         let begin = Instant::now();
         let after = |seconds| begin + Duration::from_secs(seconds);
         assert!(!repository.is_up_to_date(begin));

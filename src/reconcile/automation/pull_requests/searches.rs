@@ -1,11 +1,12 @@
 //! Searches for the closed pull requests of branches.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::join_all;
 
-use super::super::delivery::Memory;
+use super::super::delivery::{OpenPullRequest, PastPullRequest, past_of};
 use super::order::PullRequestOrder;
 use super::records::{Branches, is_open};
 use super::snapshot::Snapshot;
@@ -137,10 +138,11 @@ impl Snapshot {
                 Err(_) => None,
                 Ok(found) => Some(found),
             };
-            let memory = found.as_ref().and_then(|found| Memory::of_body(&found.body));
-            let memory = memory.filter(|memory| memory.owners.contains(&order.owner));
-            let found = found.filter(|found| !is_open(found) && memory.is_some() && found.base == order.base);
-            self.records.lose(number, found);
+            let ended = found.filter(|found| !is_open(found) && found.base == order.base);
+            let is_own = |ended: &PastPullRequest| {
+                ended.memory.as_ref().is_some_and(|memory| memory.owners.contains(&order.owner))
+            };
+            self.records.lose(number, ended.as_ref().map(PastPullRequest::of).filter(is_own));
         }
         Ok(())
     }
@@ -152,11 +154,14 @@ impl Snapshot {
         found.retain(|one| !is_open(one));
         match (open, found.first()) {
             // A listing tells more of it.
-            (Some(open), _) => drop(self.open.entry(branches.clone()).or_insert(open)),
+            (Some(open), _) => {
+                let open = || Arc::new(OpenPullRequest::new(open));
+                self.open.entry(branches.clone()).or_insert_with(open);
+            }
             (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
             (None, None) => {}
         }
-        self.past.insert(branches, found);
+        self.past.insert(branches, Arc::new(past_of(found)));
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Some forges, such as Gitea, open two if two processes ask for one at the same time.
 
-use super::super::delivery::{PullRequestAction, decide_second};
+use super::super::delivery::{OpenPullRequest, PullRequestAction, decide_second};
 use super::action::BranchError;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::records::is_open;
 use super::round::{Round, RoundWork};
-use crate::forge::{Forge, PullRequest};
+use crate::forge::Forge;
 
 impl<F: Forge> Round<'_, F> {
     /// Closes a pull request of ours whose branch has an older one.
@@ -15,7 +15,7 @@ impl<F: Forge> Round<'_, F> {
     /// Branch and older pull request stay. Nothing is reported of one that stays open.
     pub(super) async fn work_on_second(
         &self,
-        second: &PullRequest,
+        second: &OpenPullRequest,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let (base, branch) = (&second.base, &second.head);

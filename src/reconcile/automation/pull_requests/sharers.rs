@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::delivery::{BranchState, ImageHash, Memory, PolicyHash};
+use super::super::delivery::{BranchState, ImageHash, OpenPullRequest, PolicyHash};
 use super::order::{BranchContent, PullRequestOrder};
 use super::round::Round;
-use crate::forge::{Forge, PullRequest};
+use crate::forge::Forge;
 use crate::git::BranchName;
 
 /// The orders of the automations that share a pull request.
@@ -19,10 +19,10 @@ pub(super) struct Sharers<'r> {
 
 impl<F: Forge> Round<'_, F> {
     /// Returns the known automations in the last line of a pull request.
-    pub(super) fn sharers(&self, pull_request: &PullRequest) -> Sharers<'_> {
-        let owners = Memory::of_body(&pull_request.body).map(|memory| memory.owners).unwrap_or_default();
-        let is_sharer =
-            |order: &&Arc<PullRequestOrder>| order.base == pull_request.base && owners.contains(&order.owner);
+    pub(super) fn sharers(&self, pull_request: &OpenPullRequest) -> Sharers<'_> {
+        let is_sharer = |order: &&Arc<PullRequestOrder>| {
+            order.base == pull_request.base && pull_request.is_of(&order.owner)
+        };
         Sharers { orders: self.orders.values().filter(is_sharer).collect() }
     }
 }
@@ -56,10 +56,11 @@ impl Sharers<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::delivery::OwnerHash;
+    use super::super::super::delivery::{Memory, OwnerHash};
     use super::super::super::waiting::WriteRules;
     use super::super::round_tests::{decided, order, pull_request};
     use super::*;
+    use crate::forge::PullRequest;
     use crate::git::{BranchAction, BranchFacts, BranchOutcome, LeftReason};
     use crate::message::MessageData;
 

@@ -3,9 +3,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, branch_facts};
+use super::super::delivery::{
+    FoundPullRequests, ImageHash, Memory, OpenPullRequest, OwnerHash, PastPullRequest, branch_facts,
+};
 use super::records::{Branches, Records, is_open, key};
 use crate::forge::{Forge, ForgeError, Listing, PullRequest};
 use crate::git::{BranchFacts, BranchName};
@@ -16,13 +19,13 @@ const QUEUE_LISTINGS: u32 = 20;
 /// The pull requests of a repository, as the forge listed them.
 ///
 /// Closed ones are looked up per branch, and only again once an open one has vanished. Beside an open one they are looked up
-/// once it is to get another image.
+/// once it is to get another image. Clones share the pull requests.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    pub(super) open: BTreeMap<Branches, PullRequest>,
+    pub(super) open: BTreeMap<Branches, Arc<OpenPullRequest>>,
     /// The time before the last listing of the open ones.
     listed_after: Option<Instant>,
-    pub(super) past: BTreeMap<Branches, Vec<PullRequest>>,
+    pub(super) past: BTreeMap<Branches, Arc<Vec<PastPullRequest>>>,
     /// Errors of searches since the last listing, by the branch that meets them next.
     pub(super) failed: BTreeMap<Branches, ForgeError>,
     /// Branches whose open pull requests have vanished, and were not looked up since.
@@ -32,7 +35,7 @@ pub struct Snapshot {
     /// The numbers of open pull requests that the last listing left out.
     strangers: BTreeSet<u64>,
     /// Further open pull requests of branches that have one, as listed last.
-    seconds: Vec<PullRequest>,
+    seconds: Vec<Arc<OpenPullRequest>>,
     /// Facts that no listing shows.
     pub(super) records: Records,
 }
@@ -65,6 +68,7 @@ impl Snapshot {
         listed.sort_by_key(|one| one.number);
         let (mut now, mut seconds) = (BTreeMap::new(), Vec::new());
         for one in listed {
+            let one = Arc::new(OpenPullRequest::new(one));
             match now.entry(key(&one)) {
                 Entry::Vacant(vacant) => drop(vacant.insert(one)),
                 Entry::Occupied(_) => seconds.push(one),
@@ -107,8 +111,9 @@ impl Snapshot {
                     before.clone()
                 }
             };
-            for one in self.open.values_mut().filter(|one| one.base == base) {
-                one.is_in_merge_queue |= queue.contains(&one.number);
+            let is_queued = |one: &&mut Arc<OpenPullRequest>| one.base == base && queue.contains(&one.number);
+            for one in self.open.values_mut().filter(is_queued) {
+                Arc::make_mut(one).enter_merge_queue();
             }
         }
         failure.map_or(Ok(()), Err)
@@ -120,7 +125,7 @@ impl Snapshot {
     }
 
     /// Returns the open pull requests with a base whose branch has an older one.
-    pub(super) fn seconds(&self, base: &BranchName) -> Vec<PullRequest> {
+    pub(super) fn seconds(&self, base: &BranchName) -> Vec<Arc<OpenPullRequest>> {
         self.seconds.iter().filter(|one| one.base == *base).cloned().collect()
     }
 
@@ -135,16 +140,16 @@ impl Snapshot {
     }
 
     /// Returns the pull request of a number that has ended, if it was looked up.
-    pub(super) fn ended(&self, number: u64) -> Option<&PullRequest> {
-        let past = self.past.values().flatten().find(|one| one.number == number);
-        past.or_else(|| self.records.lost(number)?.as_ref())
+    pub(super) fn ended(&self, number: u64) -> Option<&PastPullRequest> {
+        let mut past = self.past.values().flat_map(|past| past.iter());
+        past.find(|one| one.number == number).or_else(|| self.records.lost(number)?.as_deref())
     }
 
     /// Records the state of a pull request after a change.
     pub(super) fn put(&mut self, changed: PullRequest, now: Instant) {
         let branches = key(&changed);
         if is_open(&changed) {
-            self.open.insert(branches, changed);
+            self.open.insert(branches, Arc::new(OpenPullRequest::new(changed)));
             return;
         }
         self.open.remove(&branches);
@@ -153,16 +158,17 @@ impl Snapshot {
         self.records.lose(changed.number, None);
         // Only if the earlier ones are known, this one makes the list complete.
         if let Some(past) = self.past.get_mut(&branches) {
+            let past = Arc::make_mut(past);
             past.retain(|one| one.number != changed.number);
-            past.insert(0, changed);
+            past.insert(0, PastPullRequest::of(&changed));
         }
     }
 
     /// Records that we closed a pull request whose branch no policy renders.
     ///
     /// Git deletes the branch.
-    pub(super) fn close_unwanted(&mut self, closed: PullRequest) {
-        self.records.close(key(&closed), closed);
+    pub(super) fn close_unwanted(&mut self, closed: &PullRequest) {
+        self.records.close(key(closed), PastPullRequest::of(closed));
     }
 
     /// Forgets closed pull requests that are of no use any more.
@@ -209,9 +215,9 @@ impl Snapshot {
     /// Returns the pull requests of a branch.
     pub(super) fn found(&self, base: &BranchName, head: &BranchName) -> FoundPullRequests<'_> {
         let branches = (base.clone(), head.clone());
-        let past = self.past.get(&branches).map(Vec::as_slice);
+        let past = self.past.get(&branches).map(|past| past.as_slice());
         let (handed_back, ended_at) = (self.records.handed_back(&branches), self.records.ended(&branches));
-        FoundPullRequests { open: self.open.get(&branches), past, handed_back, ended_at }
+        FoundPullRequests { open: self.open.get(&branches).map(Arc::as_ref), past, handed_back, ended_at }
     }
 
     /// Returns the facts about a branch whose bundle has these images to set.
@@ -244,24 +250,23 @@ impl Snapshot {
         &self,
         (base, head): (&BranchName, &BranchName),
         owners: &BTreeSet<OwnerHash>,
-    ) -> Option<&PullRequest> {
-        let is_own = |one: &PullRequest| {
-            Memory::of_body(&one.body).is_some_and(|memory| !memory.owners.is_disjoint(owners))
-        };
-        self.open.values().find(|one| one.head == *head && one.base != *base && is_own(one))
+    ) -> Option<&OpenPullRequest> {
+        let is_elsewhere =
+            |one: &&Arc<OpenPullRequest>| one.head == *head && one.base != *base && one.is_of_any(owners);
+        self.open.values().find(is_elsewhere).map(Arc::as_ref)
     }
 
     /// Returns the branches of an automation that git has to look at.
     ///
     /// Their pull requests are open, or we closed them while no policy rendered the branch.
     pub fn branches_for_git(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
-        let closed = self.closed(base, owner).map(|one| one.head.clone());
+        let closed = self.closed(base, owner).cloned();
         self.branches_of(base, owner).into_iter().chain(closed).collect()
     }
 
     /// Returns true if git may have to delete branches of closed pull requests.
     ///
-    /// It does not render them, or they were handed back.
+    /// The automation does not render these branches any more, or they were handed back.
     pub(super) fn has_closed(&self, base: &BranchName, owner: &OwnerHash) -> bool {
         self.closed(base, owner).next().is_some() || self.given_up(base).next().is_some()
     }
@@ -271,16 +276,17 @@ impl Snapshot {
         self.records.given_up(base)
     }
 
-    fn closed(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {
-        self.records.all_closed().filter(move |one| {
-            one.base == *base
-                && Memory::of_body(&one.body).is_some_and(|memory| memory.owners.contains(owner))
-        })
+    /// Returns the branches of an automation whose pull requests we closed as unwanted.
+    fn closed(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &BranchName> {
+        let is_own = move |((of, _), one): &(&Branches, &PastPullRequest)| {
+            of == base && one.memory.as_ref().is_some_and(|memory| memory.owners.contains(owner))
+        };
+        self.records.all_closed().filter(is_own).map(|((_, head), _)| head)
     }
 
     /// Returns the branches with open pull requests of an automation.
     pub(super) fn branches_of(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
-        self.branches_of_any(base, &BTreeSet::from([owner.clone()]))
+        self.open_of(base, owner).map(|one| one.head.clone()).collect()
     }
 
     /// Returns the branches with open pull requests of some automations.
@@ -289,19 +295,18 @@ impl Snapshot {
         base: &BranchName,
         owners: &BTreeSet<OwnerHash>,
     ) -> BTreeSet<BranchName> {
-        let is_own = |one: &&PullRequest| {
-            one.base == *base
-                && Memory::of_body(&one.body).is_some_and(|memory| !memory.owners.is_disjoint(owners))
-        };
+        let is_own = |one: &&Arc<OpenPullRequest>| one.base == *base && one.is_of_any(owners);
         self.open.values().filter(is_own).map(|one| one.head.clone()).collect()
     }
 
     /// Returns the open pull requests of an automation.
-    pub(super) fn open_of(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {
-        self.open.values().filter(move |one| {
-            one.base == *base
-                && Memory::of_body(&one.body).is_some_and(|memory| memory.owners.contains(owner))
-        })
+    pub(super) fn open_of(
+        &self,
+        base: &BranchName,
+        owner: &OwnerHash,
+    ) -> impl Iterator<Item = &OpenPullRequest> {
+        let is_own = move |one: &&OpenPullRequest| one.base == *base && one.is_of(owner);
+        self.open.values().map(Arc::as_ref).filter(is_own)
     }
 }
 
@@ -387,7 +392,7 @@ pub(super) mod tests {
             PullRequest { state: PullRequestState::Closed, body: memory.to_string(), ..open(1, "a") };
         let (base, head) = (closed.base.clone(), closed.head.clone());
         let mut snapshot = Snapshot::default();
-        snapshot.close_unwanted(closed);
+        snapshot.close_unwanted(&closed);
         let facts = |snapshot: &Snapshot, images, owner| snapshot.facts(&base, &head, images, owner);
         assert_eq!(snapshot.branches_for_git(&base, &owner), BTreeSet::from([head.clone()]));
         assert!(snapshot.branches_for_git(&base, &other).is_empty());
@@ -398,6 +403,18 @@ pub(super) mod tests {
         assert!(!snapshot.branches_for_git(&base, &owner).is_empty());
         snapshot.retain(|_| false, |_| true, |_| false);
         assert!(snapshot.branches_for_git(&base, &owner).is_empty());
+    }
+
+    /// Bodies of 16 MiB were copied while the queue of all namespaces was locked.
+    #[test]
+    fn a_copy_of_a_snapshot_shares_its_pull_requests() {
+        let mut snapshot = Snapshot::default();
+        snapshot.put(open(1, "a"), Instant::now());
+        let branches = key(&open(1, "a"));
+        snapshot.past.insert(branches.clone(), Arc::default());
+        let copy = snapshot.clone();
+        assert!(Arc::ptr_eq(&copy.open[&branches], &snapshot.open[&branches]));
+        assert!(Arc::ptr_eq(&copy.past[&branches], &snapshot.past[&branches]));
     }
 
     #[test]

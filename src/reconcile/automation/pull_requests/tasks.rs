@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::super::forge_login::ForgeAccess;
+use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
 use super::outcome::PullRequestVerb;
 use super::repository::{Repository, RepositoryKey};
@@ -133,9 +134,12 @@ impl SharedQueue {
     }
 
     pub(super) fn access(&self, key: &RepositoryKey) -> Option<(Arc<ForgeAccess>, Snapshot)> {
-        let state = self.state.lock();
-        let repository = state.repositories.get(key)?;
-        Some((Arc::clone(&repository.access), Snapshot::clone(&repository.snapshot)))
+        let (access, snapshot) = {
+            let state = self.state.lock();
+            let repository = state.repositories.get(key)?;
+            (Arc::clone(&repository.access), Arc::clone(&repository.snapshot))
+        };
+        Some((access, Arc::unwrap_or_clone(snapshot)))
     }
 
     /// Makes a repository due, and starts its task.
@@ -199,6 +203,12 @@ impl SharedQueue {
 
     /// Returns the state in which a round begins; none without an order.
     fn begin(&self, key: &RepositoryKey) -> Option<(Begun, RoundWork)> {
+        let (begun, snapshot, merges) = self.state_of_begin(key)?;
+        let snapshot = Arc::unwrap_or_clone(snapshot);
+        Some((begun, RoundWork { snapshot, merges, ..RoundWork::default() }))
+    }
+
+    fn state_of_begin(&self, key: &RepositoryKey) -> Option<(Begun, Arc<Snapshot>, AskedMerges)> {
         let state = self.state.lock();
         let found = state.repositories.get(key).filter(|found| !found.orders.is_empty())?;
         let mode = match &self.options.on_progress {
@@ -214,8 +224,7 @@ impl SharedQueue {
             mode,
             reports: found.reports,
         };
-        let (snapshot, merges) = (Snapshot::clone(&found.snapshot), found.merges.clone());
-        Some((begun, RoundWork { snapshot, merges, ..RoundWork::default() }))
+        Some((begun, Arc::clone(&found.snapshot), found.merges.clone()))
     }
 
     /// Takes the outcome of a round, and returns the delay until the next try.

@@ -40,7 +40,8 @@ impl<F: Forge> Round<'_, F> {
         would_open: &BTreeSet<BranchName>,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
-        let Some(open) = work.snapshot.found(base, branch).open.cloned() else { return Ok(None) };
+        let open = work.snapshot.open.get(&(base.clone(), branch.clone()));
+        let Some(open) = open.cloned() else { return Ok(None) };
         let sharers = self.sharers(&open);
         if let Some(labelled) = work.snapshot.handed_back((base, branch), &self.owners_on(base))
             && self.closed(&sharers.orders, &mut work.outcome).await.is_none()
@@ -76,9 +77,10 @@ impl<F: Forge> Round<'_, F> {
                     && !self.mode.is_dry_run()
                     && !done.is_open
                 {
-                    let body = edit.body.unwrap_or(open.body);
-                    let closed = PullRequest { state: PullRequestState::Closed, body, ..open };
-                    work.snapshot.close_unwanted(closed);
+                    let state = PullRequestState::Closed;
+                    let mut closed = PullRequest { state, ..PullRequest::clone(&open) };
+                    edit.body.into_iter().for_each(|body| closed.body = body);
+                    work.snapshot.close_unwanted(&closed);
                 }
                 Ok(Some(done))
             }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use tagboat_api::settings::MergeTime;
 
 use super::found::{FoundPullRequests, refusal, untold_refusal};
+use super::known::PastPullRequest;
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
 use super::options::PullRequestOptions;
 use super::text::{Content, PullRequestText, TextError, closed_body};
@@ -209,7 +210,11 @@ impl WantedPullRequest<'_> {
     }
 
     /// Returns the pull request by which a person has refused the tip of a branch.
-    fn refused_at<'p>(&self, branch: BranchState, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
+    fn refused_at<'p>(
+        &self,
+        branch: BranchState,
+        past: &'p [PastPullRequest],
+    ) -> Option<&'p PastPullRequest> {
         let tip = match branch {
             BranchState::Current { tip, is_new: false } => Some(tip),
             // Git has found the wanted images there.

@@ -6,6 +6,7 @@ use super::*;
 use crate::forge::{MergeMethod, PullRequestState};
 use crate::reconcile::automation::delivery::found::REBUILD_LABEL;
 use crate::reconcile::automation::delivery::found::tests::with_images;
+use crate::reconcile::automation::delivery::known::OpenPullRequest;
 use crate::reconcile::automation::delivery::memory::TextHash;
 use crate::reconcile::automation::delivery::memory::tests::{image, name, owner};
 use crate::reconcile::automation::delivery::text::tests::pull_request;
@@ -95,7 +96,14 @@ impl Case {
             separate: self.separate,
             limit: None,
         };
-        let found = FoundPullRequests { open, past: Some(past), handed_back: None, ended_at: self.ended_at };
+        let open = open.cloned().map(OpenPullRequest::new);
+        let past: Vec<PastPullRequest> = past.iter().map(PastPullRequest::of).collect();
+        let found = FoundPullRequests {
+            open: open.as_ref(),
+            past: Some(&past),
+            handed_back: None,
+            ended_at: self.ended_at,
+        };
         decide(&wanted, branch, found).unwrap()
     }
 }
