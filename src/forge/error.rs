@@ -64,6 +64,14 @@ pub enum ForgeError {
         /// The limit.
         limit: SizeLimit,
     },
+    /// The pull requests of a repository's branches take more memory than is kept.
+    #[error(
+        "the pull requests of the branches take more than {limit}: shorten their texts, or rename branches that have very many"
+    )]
+    TooMuchKept {
+        /// The limit.
+        limit: SizeLimit,
+    },
     /// The answer is not what the API promises.
     #[error("{host} answers to {operation} with {detail}")]
     Malformed {

@@ -37,7 +37,7 @@ pub struct PullRequest {
 
 impl PullRequest {
     /// Returns the memory in bytes that it takes.
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         let texts = [self.url.len(), self.head.as_str().len(), self.base.as_str().len(), self.title.len()];
         let labels = self.labels.iter().map(|label| size_of::<String>() + label.len());
         size_of::<Self>() + texts.iter().sum::<usize>() + self.body.len() + labels.sum::<usize>()

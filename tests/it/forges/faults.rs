@@ -42,7 +42,9 @@ pub(super) fn class(error: &ForgeError) -> Class {
         ForgeError::RateLimited { .. } => Class::RateLimited,
         ForgeError::Refused { .. } => Class::Refused,
         ForgeError::Unavailable { .. } => Class::Unavailable,
-        ForgeError::Malformed { .. } | ForgeError::TooLarge { .. } => Class::Malformed,
+        ForgeError::Malformed { .. } | ForgeError::TooLarge { .. } | ForgeError::TooMuchKept { .. } => {
+            Class::Malformed
+        }
     }
 }
 

@@ -37,6 +37,11 @@ impl OpenPullRequest {
         self.memory.as_ref().is_some_and(|memory| memory.owners.contains(owner))
     }
 
+    /// Returns the memory in bytes that it takes.
+    pub fn size(&self) -> usize {
+        self.pull_request.size() + self.memory.as_ref().map_or(0, Memory::size)
+    }
+
     /// Marks it as one that is in a merge queue.
     pub fn enter_merge_queue(&mut self) {
         self.pull_request.is_in_merge_queue = true;

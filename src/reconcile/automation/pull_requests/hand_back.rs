@@ -1,10 +1,10 @@
 //! Branches that people hand back to Tagboat by a label.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::time::Instant;
 
-use super::super::delivery::{OpenPullRequest, OwnerHash, REBUILD_LABEL};
-use super::records::key;
+use super::super::delivery::{OwnerHash, REBUILD_LABEL};
+use super::records::{is_open, key};
 use super::snapshot::Snapshot;
 use crate::forge::{Forge, ForgeError, PullRequest, PullRequestEdit};
 use crate::git::BranchName;
@@ -42,7 +42,10 @@ impl Snapshot {
             let removed_labels = vec![REBUILD_LABEL.to_owned()];
             let edit = PullRequestEdit { removed_labels, ..PullRequestEdit::default() };
             let after = forge.edit(labelled, &edit).await?;
-            self.open.insert(key(labelled), Arc::new(OpenPullRequest::new(after)));
+            // The next listing tells of one that was closed meanwhile.
+            if is_open(&after) {
+                self.put(after, Instant::now());
+            }
         }
         if let Some(head) = labelled.head_commit {
             self.records.hand_back(key(labelled), head);

@@ -215,6 +215,7 @@ impl PullRequestProgress {
                 ForgeError::Unavailable { .. }
                 | ForgeError::Refused { .. }
                 | ForgeError::TooLarge { .. }
+                | ForgeError::TooMuchKept { .. }
                 | ForgeError::Malformed { .. } => Reason::ForgeUnavailable,
             };
             (reason, error.to_string())

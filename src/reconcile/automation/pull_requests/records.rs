@@ -16,6 +16,14 @@ use crate::git::{BranchName, CommitId};
 /// branch stays.
 const MAX_CLOSED: usize = 1_000;
 
+/// The maximum memory in bytes of these.
+const MAX_CLOSED_SIZE: usize = 4 * 1024 * 1024;
+
+/// The maximum memory in bytes of a pull request that is recorded as lost.
+///
+/// A usual one takes some hundred bytes.
+const MAX_LOST_SIZE: usize = 4 * 1024;
+
 /// A base and the head branch of a pull request.
 pub(super) type Branches = (BranchName, BranchName);
 
@@ -65,7 +73,8 @@ impl Records {
     /// Records a pull request that we closed, whose branch no policy renders.
     pub(super) fn close(&mut self, branches: Branches, closed: PastPullRequest) {
         self.closed.insert(branches, Arc::new(closed));
-        while self.closed.len() > MAX_CLOSED {
+        let size = |records: &Self| records.closed.values().map(|one| one.size()).sum::<usize>();
+        while self.closed.len() > MAX_CLOSED || size(self) > MAX_CLOSED_SIZE {
             let oldest =
                 self.closed.iter().min_by_key(|(_, one)| one.number).map(|(branches, _)| branches.clone());
             self.closed.remove(&oldest.expect("it has more than none"));
@@ -73,7 +82,11 @@ impl Records {
     }
 
     /// Records a pull request that a report has as open, unless its number is recorded.
+    ///
+    /// Nothing is told of one that takes too much memory.
     pub(super) fn lose(&mut self, number: u64, lost: Option<PastPullRequest>) {
+        let lost = lost.map(|lost| PastPullRequest { memory: None, ..lost });
+        let lost = lost.filter(|lost| lost.size() <= MAX_LOST_SIZE);
         self.lost.entry(number).or_insert_with(|| lost.map(Arc::new));
     }
 

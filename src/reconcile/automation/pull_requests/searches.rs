@@ -18,6 +18,24 @@ use crate::git::BranchName;
 /// The rate limiter of the forge admits fewer.
 const SEARCHES: usize = 16;
 
+/// The pull requests of a branch, without the bodies of those that have ended.
+struct Searched {
+    open: Option<OpenPullRequest>,
+    /// The number of the newest one that has ended.
+    newest: Option<u64>,
+    past: Vec<PastPullRequest>,
+}
+
+impl Searched {
+    /// Takes what is kept of all pull requests of a branch.
+    fn of(mut found: Vec<PullRequest>) -> Self {
+        found.sort_by_key(|one| std::cmp::Reverse(one.number));
+        let open = found.iter().rposition(is_open).map(|at| OpenPullRequest::new(found.remove(at)));
+        found.retain(|one| !is_open(one));
+        Self { open, newest: found.first().map(|one| one.number), past: past_of(found) }
+    }
+}
+
 impl Snapshot {
     /// Looks up the pull requests that have vanished from the list of open ones.
     ///
@@ -61,8 +79,7 @@ impl Snapshot {
             return Err(error);
         }
         let found = forge.find(head, base).await?;
-        self.note(branches, found, Instant::now());
-        Ok(())
+        self.note(branches, Searched::of(found), Instant::now())
     }
 
     /// Looks up the closed pull requests of branches at once.
@@ -85,23 +102,19 @@ impl Snapshot {
         if unknown.len() > 1
             && let Some(found) = forge.find_many(&unknown, base).await?
         {
-            let now = Instant::now();
-            found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
+            for (head, found) in found {
+                self.note_or_fail((base.clone(), head), Ok(Searched::of(found)));
+            }
             return Ok(());
         }
         let unknown: Vec<BranchName> = unknown.into_iter().collect();
         for heads in unknown.chunks(SEARCHES) {
-            let found = join_all(heads.iter().map(|head| forge.find(head, base))).await;
+            let search = async |head| forge.find(head, base).await.map(Searched::of);
+            let found = join_all(heads.iter().map(search)).await;
             let mut is_over = false;
             for (head, found) in heads.iter().zip(found) {
-                let branches = (base.clone(), head.clone());
-                match found {
-                    Ok(found) => self.note(branches, found, Instant::now()),
-                    Err(error) => {
-                        is_over |= error.is_of_every_request();
-                        self.failed.insert(branches, error);
-                    }
-                }
+                is_over |= found.as_ref().is_err_and(ForgeError::is_of_every_request);
+                self.note_or_fail((base.clone(), head.clone()), found);
             }
             if is_over {
                 break;
@@ -147,21 +160,32 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Notes all pull requests of a branch, or the error for its own look-up.
+    fn note_or_fail(&mut self, branches: Branches, searched: Result<Searched, ForgeError>) {
+        let noted = searched.and_then(|found| self.note(branches.clone(), found, Instant::now()));
+        if let Err(error) = noted {
+            self.failed.insert(branches, error);
+        }
+    }
+
     /// Notes all pull requests of a branch.
-    fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>, now: Instant) {
-        found.sort_by_key(|one| std::cmp::Reverse(one.number));
-        let open = found.iter().rposition(is_open).map(|at| found.remove(at));
-        found.retain(|one| !is_open(one));
-        match (open, found.first()) {
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for them.
+    fn note(&mut self, branches: Branches, found: Searched, now: Instant) -> Result<(), ForgeError> {
+        let past: usize = found.past.iter().map(PastPullRequest::size).sum();
+        self.require_room(past + found.open.as_ref().map_or(0, OpenPullRequest::size))?;
+        match (found.open, found.newest) {
             // A listing tells more of it.
             (Some(open), _) => {
-                let open = || Arc::new(OpenPullRequest::new(open));
-                self.open.entry(branches.clone()).or_insert_with(open);
+                self.open.entry(branches.clone()).or_insert_with(|| Arc::new(open));
             }
-            (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
+            (None, Some(newest)) => self.records.end(branches.clone(), newest, now),
             (None, None) => {}
         }
-        self.past.insert(branches, Arc::new(past_of(found)));
+        self.past.insert(branches, Arc::new(found.past));
+        Ok(())
     }
 }
 
@@ -171,6 +195,37 @@ mod tests {
     use super::super::snapshot::tests::open;
     use super::*;
     use crate::forge::PullRequestState;
+
+    /// A forge with many pull requests of 16 MiB for each branch filled the memory.
+    #[test]
+    fn the_pull_requests_of_all_branches_have_a_bound() {
+        let closed = |number, body: String| PullRequest {
+            state: PullRequestState::Closed,
+            body,
+            title: "t".repeat(1024 * 1024),
+            ..open(number, "a")
+        };
+        let mut snapshot = Snapshot::default();
+        let mut note = |branch: usize, found| {
+            let branches = ("main".parse().unwrap(), format!("b{branch}").parse().unwrap());
+            snapshot.note_or_fail(branches, Ok(Searched::of(found)));
+            (snapshot.past.len(), snapshot.failed.len())
+        };
+        // Bodies are not kept.
+        assert_eq!(note(0, vec![closed(1, "x".repeat(20 * 1024 * 1024))]), (1, 0));
+        for branch in 1..31 {
+            assert_eq!(note(branch, vec![closed(2, String::new())]), (branch + 1, 0));
+        }
+        assert_eq!(note(31, vec![closed(3, String::new())]), (31, 1));
+        let large = PullRequest { body: "x".repeat(2 * 1024 * 1024), ..open(4, "a") };
+        assert_eq!(note(32, vec![large.clone()]), (31, 2));
+        assert_eq!(note(33, vec![open(5, "a")]), (32, 2));
+        let failed = snapshot.failed.values().next().unwrap().to_string();
+        assert!(failed.contains("more than 33554432 bytes"), "{failed}");
+        // One that was opened or edited is looked up again.
+        snapshot.put(large.clone(), Instant::now());
+        assert!(!snapshot.is_open(4) && snapshot.vanished.contains(&key(&large)));
+    }
 
     /// The last automation overwrote what the others had looked up.
     #[test]
@@ -182,7 +237,7 @@ mod tests {
         let looked_up = |before: &Snapshot, number, head: &str| {
             let one = merged(number, head);
             let mut own = before.clone();
-            own.note(key(&one), vec![one.clone()], Instant::now());
+            own.note(key(&one), Searched::of(vec![one.clone()]), Instant::now()).unwrap();
             (own, BTreeSet::from([one.head]))
         };
         let both = [looked_up(&shared, 1, "a"), looked_up(&shared, 2, "b")];

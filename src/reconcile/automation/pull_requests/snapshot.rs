@@ -10,11 +10,16 @@ use super::super::delivery::{
     FoundPullRequests, ImageHash, Memory, OpenPullRequest, OwnerHash, PastPullRequest, branch_facts,
 };
 use super::records::{Branches, Records, is_open, key};
-use crate::forge::{Forge, ForgeError, Listing, PullRequest};
+use crate::forge::{Forge, ForgeError, Listing, PullRequest, SizeLimit};
 use crate::git::{BranchFacts, BranchName};
 
 /// The number of listings between two looks for a new merge queue.
 const QUEUE_LISTINGS: u32 = 20;
+
+/// The maximum memory in bytes of the pull requests that are kept of a repository.
+///
+/// A listing takes half of it at most.
+const MAX_KEPT: usize = 32 * 1024 * 1024;
 
 /// The pull requests of a repository, as the forge listed them.
 ///
@@ -149,7 +154,12 @@ impl Snapshot {
     pub(super) fn put(&mut self, changed: PullRequest, now: Instant) {
         let branches = key(&changed);
         if is_open(&changed) {
-            self.open.insert(branches, Arc::new(OpenPullRequest::new(changed)));
+            let open = Arc::new(OpenPullRequest::new(changed));
+            self.open.remove(&branches);
+            match self.require_room(open.size()) {
+                Ok(()) => drop(self.open.insert(branches, open)),
+                Err(_) => self.lose(branches),
+            }
             return;
         }
         self.open.remove(&branches);
@@ -162,6 +172,23 @@ impl Snapshot {
             past.retain(|one| one.number != changed.number);
             past.insert(0, PastPullRequest::of(&changed));
         }
+    }
+
+    /// Has a branch looked up again whose open pull request is not known any more.
+    fn lose(&mut self, branches: Branches) {
+        self.past.remove(&branches);
+        self.records.forget_end(&branches);
+        self.vanished.insert(branches);
+    }
+
+    /// Returns an error if no room is left for pull requests of some bytes.
+    pub(super) fn require_room(&self, size: usize) -> Result<(), ForgeError> {
+        let open = self.open.values().chain(&self.seconds).map(|one| one.size());
+        let past = self.past.values().flat_map(|past| past.iter()).map(PastPullRequest::size);
+        if open.chain(past).sum::<usize>() + size > MAX_KEPT {
+            return Err(ForgeError::TooMuchKept { limit: SizeLimit::Bytes(MAX_KEPT) });
+        }
+        Ok(())
     }
 
     /// Records that we closed a pull request whose branch no policy renders.
