@@ -241,7 +241,7 @@ impl Reconcile {
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
         if matches!(conclusion, Conclusion::Stall(_)) {
-            // Nothing is merged, opened or closed by the settings before.
+            // Nothing is merged, opened or closed by the settings before, not even by a round that has begun.
             self.automations.pull_requests.forget(&self.in_flight.name);
         }
         if let (Some(plan), Some(findings)) = (plan, &findings) {

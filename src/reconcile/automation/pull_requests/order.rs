@@ -81,6 +81,15 @@ impl PullRequestOrder {
         (by, rendered, policies, contents, facts, self.delivered.without_commits())
     }
 
+    /// Returns the terms on which the automation wants a branch with a base.
+    ///
+    /// There are none if it neither renders the branch nor has looked at it. The content does not matter.
+    pub(super) fn terms(&self, (base, branch): (&BranchName, &BranchName)) -> Option<impl PartialEq> {
+        let is_rendered = self.rendered.contains(branch);
+        let is_own = self.base == *base && (is_rendered || self.facts.contains_key(branch));
+        is_own.then_some((&self.automation, &self.owner, is_rendered, &self.settings, self.language))
+    }
+
     /// Returns true if the automation's own windows and quiet period are overridden.
     pub(super) fn ignores_own(&self) -> bool {
         self.gate.as_ref().is_some_and(|gate| gate.ignores_own)

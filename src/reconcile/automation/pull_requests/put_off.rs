@@ -14,16 +14,23 @@ use crate::tenancy::BlockingPool;
 impl<F: Forge> Round<'_, F> {
     /// Withholds a change while one of the automations may not write.
     ///
-    /// The second value is the change, if it is withheld.
+    /// The second value is the change, if it is withheld. Nothing is changed by orders that are no longer the present ones.
     pub(super) async fn held(
         &self,
         decision: Decision,
-        orders: &[&Arc<PullRequestOrder>],
+        (branches, orders): ((&BranchName, &BranchName), &[&Arc<PullRequestOrder>]),
         outcome: &mut RoundOutcome,
     ) -> (Decision, Option<WithheldChange>) {
         use PullRequestAction::{Keep, Leave, Nothing, Open};
         let is_change = decision.merge.is_some() || !matches!(decision.action, Nothing | Keep | Leave);
-        let closed = if is_change { self.closed(orders, outcome).await } else { None };
+        if !is_change {
+            return (decision, None);
+        }
+        // The look at windows takes time.
+        let closed = self.closed(orders, outcome).await;
+        if self.is_outdated(branches, outcome) {
+            return (Decision { action: Nothing, merge: None, ..decision }, None);
+        }
         let Some(rule) = closed else { return (decision, None) };
         let delays_images = decision.merge.is_some() || matches!(decision.action, Open(_));
         let left = Decision { action: Leave, merge: None, ..decision };
@@ -75,12 +82,27 @@ impl<F: Forge> Round<'_, F> {
         is_reported
     }
 
-    /// Returns the rule by which one of the automations may not write now.
-    pub(super) async fn closed(
+    /// Returns true if other orders have come for a branch since the round began.
+    ///
+    /// An automation may be suspended by now, or merge otherwise. The next round goes by the new ones.
+    fn is_outdated(&self, (base, branch): (&BranchName, &BranchName), outcome: &mut RoundOutcome) -> bool {
+        let is_outdated = !(self.is_present)(base, branch);
+        outcome.has_outdated |= is_outdated;
+        is_outdated
+    }
+
+    /// Returns true if a branch may be taken back now.
+    pub(super) async fn may_take_back(
         &self,
+        branches: (&BranchName, &BranchName),
         orders: &[&Arc<PullRequestOrder>],
         outcome: &mut RoundOutcome,
-    ) -> Option<Closed> {
+    ) -> bool {
+        self.closed(orders, outcome).await.is_none() && !self.is_outdated(branches, outcome)
+    }
+
+    /// Returns the rule by which one of the automations may not write now.
+    async fn closed(&self, orders: &[&Arc<PullRequestOrder>], outcome: &mut RoundOutcome) -> Option<Closed> {
         let gates: Vec<WriteGate> = orders.iter().filter_map(|order| order.gate.clone()).collect();
         let closed = closed_gate(self.pool, gates).await?;
         tracing::info!("a change of a pull request waits: {}", closed.by);

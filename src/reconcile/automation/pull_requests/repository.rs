@@ -149,6 +149,16 @@ impl Repository {
         }
     }
 
+    /// Returns true if a branch is wanted on the terms of a round's orders.
+    pub(super) fn has_terms_of(
+        &self,
+        orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+        branches: (&BranchName, &BranchName),
+    ) -> bool {
+        let now = self.orders.values().filter_map(|order| order.terms(branches));
+        now.eq(orders.values().filter_map(|order| order.terms(branches)))
+    }
+
     /// Ends the overrides of the orders of a round.
     ///
     /// A person has forced one run, and no later one.
@@ -389,7 +399,7 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use futures::FutureExt;
 
     use super::super::super::delivery::{ClosedReason, Memory};
@@ -407,7 +417,7 @@ mod tests {
     use crate::net::ProxyChoice;
     use crate::secrets::Secret;
 
-    fn repository() -> Repository {
+    pub(in super::super) fn repository() -> Repository {
         let name = ForgeRepository { owner: "acme".to_owned(), project: None, name: "fleet".to_owned() };
         let api = "https://git.example/api/v1";
         let route = ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None };
@@ -479,6 +489,47 @@ mod tests {
             repository.awaits_report = is_awaited;
             assert_eq!(repository.announced(&automation, &PullRequestProgress::default()), is_awaited);
             assert_eq!(repository.changed.notified().now_or_never().is_some(), is_awaited);
+        }
+    }
+
+    /// It still opened 180 pull requests, and merged by settings that a person had changed.
+    #[test]
+    fn the_orders_of_a_round_are_outdated_once_an_automation_goes_or_wants_a_branch_otherwise() {
+        let of = |name: &str, branches: &[&str]| {
+            let mut order = order(branches);
+            order.automation.name = name.to_owned();
+            order
+        };
+        let begun = [of("app", &["a"]), of("web", &["a", "b"])];
+        let by_name = |orders: &[PullRequestOrder]| -> BTreeMap<_, _> {
+            orders.iter().map(|order| (order.automation.clone(), Arc::new(order.clone()))).collect()
+        };
+        let [app, web] = begun.clone();
+        let later = PullRequestOrder { made_at: Instant::now() + Duration::from_secs(1), ..app.clone() };
+        let mut changed = later.clone();
+        changed.settings.merge = tagboat_api::settings::MergeTime::Immediately;
+        let mut looked_at = of("new", &[]);
+        looked_at.facts.insert("b".parse().unwrap(), BranchFacts::default());
+        for (name, now, expected) in [
+            ("the same", vec![app.clone(), web.clone()], (true, true)),
+            ("another run", vec![later, web.clone()], (true, true)),
+            ("other settings", vec![changed, web.clone()], (false, true)),
+            ("suspended", vec![web.clone()], (false, true)),
+            ("no longer rendered", vec![app.clone(), of("web", &["a"])], (true, false)),
+            ("rendered by another", vec![app.clone(), of("new", &["b"]), web.clone()], (true, false)),
+            ("looked at by another", vec![app.clone(), looked_at, web.clone()], (true, false)),
+            (
+                "another base",
+                vec![PullRequestOrder { base: "next".parse().unwrap(), ..app }, web],
+                (false, true),
+            ),
+        ] {
+            let mut repository = repository();
+            repository.orders = by_name(&now);
+            let base = "main".parse().unwrap();
+            let is_present =
+                |branch: &str| repository.has_terms_of(&by_name(&begun), (&base, &branch.parse().unwrap()));
+            assert_eq!((is_present("a"), is_present("b")), expected, "{name}");
         }
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Round<'r, F> {
     pub(super) text_age: Duration,
     /// The manner in which it acts and is reported.
     pub(super) mode: RoundMode,
+    /// Returns true while the orders about a branch with a base are present ones.
+    pub(super) is_present: &'r (dyn Fn(&BranchName, &BranchName) -> bool + Sync),
 }
 
 /// The manner in which a round acts and is reported.
@@ -92,6 +94,8 @@ pub(super) struct RoundOutcome {
     pub(super) listed: Option<Instant>,
     /// True if a change was withheld because an automation may not write now.
     pub(super) has_withheld: bool,
+    /// True if nothing was changed on a branch because other orders have come for it.
+    pub(super) has_outdated: bool,
     /// True if something was put off until the next report.
     pub(super) has_put_off: bool,
     /// True if the forge has put off a merge that it may accept soon.

@@ -9,7 +9,7 @@ use tagboat_api::settings::{MergeTime, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
-use super::super::delivery::{Memory, OwnerHash, PullRequestReason};
+use super::super::delivery::{Memory, OwnerHash, PullRequestReason, REBUILD_LABEL};
 use super::super::waiting::WriteRules;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
@@ -195,6 +195,7 @@ fn plain_round<'r>(
         handled,
         text_age: Duration::ZERO,
         mode: RoundMode::Single,
+        is_present: &|_, _| true,
     }
 }
 
@@ -466,6 +467,40 @@ async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
         let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled) };
         run(&round, &mut Snapshot::default()).await;
         assert_eq!(*forge.changes.lock(), [expected], "{text_age:?}");
+    }
+}
+
+/// An automation that was suspended after the 20th opening got 180 more.
+#[tokio::test]
+async fn nothing_is_opened_closed_edited_or_merged_by_orders_of_before() {
+    let (mut order, [told, untold]) = kept();
+    order.settings.merge = MergeTime::Immediately;
+    let images = Memory::of_body(&told.body).unwrap().images;
+    order.readable = images.iter().map(|image| image.policy().clone()).collect();
+    let nothing_left = PullRequestOrder { contents: BTreeMap::new(), ..order.clone() };
+    let labels = vec![REBUILD_LABEL.to_owned()];
+    let labelled = PullRequest { labels, ..told.clone() };
+    for (name, order, listed) in [
+        ("opened", &order, vec![]),
+        ("merged", &order, vec![told.clone()]),
+        ("edited", &order, vec![untold.clone()]),
+        ("taken back", &order, vec![labelled]),
+        ("closed as another one", &order, vec![told.clone(), PullRequest { number: 8, ..told.clone() }]),
+        ("closed", &nothing_left, vec![PullRequest { head: "b".parse().unwrap(), ..told.clone() }]),
+    ] {
+        let mut order = order.clone();
+        if name == "closed" {
+            order.facts.insert("b".parse().unwrap(), BranchFacts::default());
+            order.delivered.branches.clear();
+            order.rendered.clear();
+        }
+        let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+        let forge = Failing { listed: Mutex::new(listed), ..Failing::default() };
+        let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
+        let round = Round { is_present: &|_, _| false, ..plain_round(&forge, &pool, &orders, &handled) };
+        let done = run(&round, &mut Snapshot::default()).await;
+        assert!(forge.changes.lock().is_empty() && forge.closed.lock().is_empty(), "{name}");
+        assert_eq!((done.failure, done.has_outdated), (None, true), "{name}");
     }
 }
 

@@ -24,7 +24,8 @@ impl<F: Forge> Round<'_, F> {
         let sharers = self.sharers(second);
         let known = (&self.owners_on(base), &sharers.readable());
         let decision = decide_second(second, first, known, self.limit)?;
-        let (decision, _) = self.held(decision, &sharers.orders, &mut work.outcome).await;
+        let of = ((base, branch), sharers.orders.as_slice());
+        let (decision, _) = self.held(decision, of, &mut work.outcome).await;
         let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
         if !self.mode.is_dry_run() {
             if is_open(&self.forge.edit(second, edit).await?) {

@@ -87,14 +87,31 @@ impl QueueState {
         self.repositories.get(self.automations.get(automation)?)
     }
 
-    /// Removes an automation from a repository, and the repository with its last automation.
+    /// Removes an automation from a repository.
     pub(super) fn leave(&mut self, automation: &ObjectName, key: &RepositoryKey) {
         if let Some(repository) = self.repositories.get_mut(key) {
             repository.orders.remove(automation);
             repository.progress.remove(automation);
             repository.needs_git.remove(automation);
         }
-        if !self.automations.values().any(|other| other == key) {
+        self.forget_unused(key);
+    }
+
+    /// Begins a round of a repository if one is due; else its task ends.
+    fn begin(&mut self, key: &RepositoryKey) -> bool {
+        let is_due = self.repositories.get_mut(key).is_some_and(Repository::begin);
+        if !is_due {
+            self.forget_unused(key);
+        }
+        is_due
+    }
+
+    /// Removes a repository without automations, unless its task runs.
+    ///
+    /// An automation that comes back meanwhile goes on with it, so that no second task works beside that one.
+    fn forget_unused(&mut self, key: &RepositoryKey) {
+        let is_running = self.repositories.get(key).is_some_and(|repository| repository.is_running);
+        if !is_running && !self.automations.values().any(|other| other == key) {
             self.repositories.remove(key);
         }
     }
@@ -164,8 +181,7 @@ impl SharedQueue {
             tokio::time::sleep(DEBOUNCE).await;
             // A rate limit holds the calls back by itself.
             let _ = timeout(delay.saturating_sub(DEBOUNCE), changed.notified()).await;
-            let is_due = self.state.lock().repositories.get_mut(key).is_some_and(Repository::begin);
-            if !is_due {
+            if !self.state.lock().begin(key) {
                 return;
             }
             delay = self.round(key).await.unwrap_or(DEBOUNCE);
@@ -180,6 +196,11 @@ impl SharedQueue {
             Err(error) => work.outcome.failure = Some(error),
             Ok(forge) => {
                 let features = access.address.kind.features();
+                let is_present = |base: &BranchName, branch: &BranchName| {
+                    let state = self.state.lock();
+                    let found = state.repositories.get(key);
+                    found.is_some_and(|found| found.has_terms_of(orders, (base, branch)))
+                };
                 let round = Round {
                     forge: &forge,
                     pool: &self.options.pool,
@@ -189,6 +210,7 @@ impl SharedQueue {
                     handled,
                     text_age: TEXT_AGE,
                     mode: mode.clone(),
+                    is_present: &is_present,
                 };
                 round.ask(&mut work).await;
                 self.publish(key, &work);
@@ -250,6 +272,7 @@ impl SharedQueue {
             // The report may have come during the round.
             repository.awaits_report = outcome.has_put_off;
             repository.is_due |= has_failed
+                || outcome.has_outdated
                 || outcome.has_withheld
                 || outcome.has_early_merge
                 || outcome.has_put_off && repository.reports != begun.reports;
@@ -322,9 +345,11 @@ struct Running<'r> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if let Some(repository) = self.shared.state.lock().repositories.get_mut(self.key) {
+        let mut state = self.shared.state.lock();
+        if let Some(repository) = state.repositories.get_mut(self.key) {
             repository.is_running = false;
         }
+        state.forget_unused(self.key);
     }
 }
 
@@ -352,7 +377,30 @@ fn time_after(delay: Duration) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::repository::tests::repository;
+    use super::super::round_tests::order;
     use super::*;
+
+    /// Two tasks worked beside each other, and Gitea got two pull requests of a branch.
+    #[test]
+    fn an_automation_that_is_resumed_during_a_round_goes_on_with_its_repository() {
+        let automation = order(&["a"]).automation;
+        let (source, text) = (automation.clone(), String::new);
+        let key = RepositoryKey { namespace: text(), source, api: text(), repository: text() };
+        for (is_running, is_kept) in [(true, true), (false, false)] {
+            let mut state = QueueState::default();
+            state.repositories.insert(key.clone(), Repository { is_running, ..repository() });
+            state.leave(&automation, &key);
+            assert_eq!(state.repositories.contains_key(&key), is_kept);
+            // The automation is back when the task ends, and then it leaves.
+            state.automations.insert(automation.clone(), key.clone());
+            assert!(!state.begin(&key));
+            assert_eq!(state.repositories.contains_key(&key), is_kept);
+            state.automations.clear();
+            state.leave(&automation, &key);
+            assert!(state.repositories.is_empty());
+        }
+    }
 
     #[test]
     fn withheld_changes_are_tried_again_when_their_rule_ends_or_after_a_minute() {

@@ -44,7 +44,7 @@ impl<F: Forge> Round<'_, F> {
         let Some(open) = open.cloned() else { return Ok(None) };
         let sharers = self.sharers(&open);
         if let Some(labelled) = work.snapshot.handed_back((base, branch), &self.owners_on(base))
-            && self.closed(&sharers.orders, &mut work.outcome).await.is_none()
+            && self.may_take_back((base, branch), &sharers.orders, &mut work.outcome).await
         {
             work.snapshot.take_back(self.forge, &labelled, self.mode.is_dry_run()).await?;
         }
@@ -69,7 +69,8 @@ impl<F: Forge> Round<'_, F> {
             others: &others,
             limit: self.limit,
         })?;
-        let (decision, withheld) = self.held(decision, &sharers.orders, &mut work.outcome).await;
+        let of = ((base, branch), sharers.orders.as_slice());
+        let (decision, withheld) = self.held(decision, of, &mut work.outcome).await;
         match self.carry_out(&decision, (base, branch), work).await? {
             Done::Outcome(done) => {
                 let done = done.with_withheld(withheld);

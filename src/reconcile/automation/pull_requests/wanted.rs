@@ -91,7 +91,7 @@ impl<F: Forge> Round<'_, F> {
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let wanted = self.wanted(base, branch);
         if let Some(labelled) = work.snapshot.handed_back((base, branch), &self.owners_on(base))
-            && self.closed(&wanted.orders, &mut work.outcome).await.is_none()
+            && self.may_take_back((base, branch), &wanted.orders, &mut work.outcome).await
         {
             work.snapshot.take_back(self.forge, &labelled, self.mode.is_dry_run()).await?;
         }
@@ -157,7 +157,8 @@ impl<F: Forge> Round<'_, F> {
         (branch, wanted): (&BranchName, &Wanted<'_>),
         work: &mut RoundWork,
     ) -> Result<Done, BranchError> {
-        let (decision, withheld) = self.held(decision, &wanted.orders, &mut work.outcome).await;
+        let of = ((wanted.base, branch), wanted.orders.as_slice());
+        let (decision, withheld) = self.held(decision, of, &mut work.outcome).await;
         let decision = self.after_report(decision, state, (branch, &wanted.orders), &mut work.outcome);
         let done = self.carry_out(&decision, (wanted.base, branch), work).await?;
         Ok(match done {
