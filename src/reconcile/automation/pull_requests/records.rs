@@ -2,7 +2,7 @@
 //!
 //! These are branches that were handed back, the times of ends, and branches to delete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -132,6 +132,24 @@ impl Records {
         self.handed_back.extend(head.map(|head| (branches.clone(), *head)));
         let ended = other.ended.get(branches);
         self.ended.extend(ended.map(|ended| (branches.clone(), *ended)));
+    }
+
+    /// Takes what another state has and this one has not.
+    ///
+    /// Of vanished branches, it is not known when their pull requests have ended.
+    pub(super) fn join(&mut self, other: &Self, vanished: &BTreeSet<Branches>) {
+        for (branches, head) in &other.handed_back {
+            self.handed_back.entry(branches.clone()).or_insert(*head);
+        }
+        for (branches, ended) in other.ended.iter().filter(|(branches, _)| !vanished.contains(*branches)) {
+            self.ended.entry(branches.clone()).or_insert(*ended);
+        }
+        for (branches, closed) in &other.closed {
+            self.closed.entry(branches.clone()).or_insert_with(|| Arc::clone(closed));
+        }
+        for (number, lost) in &other.lost {
+            self.lost.entry(*number).or_insert_with(|| lost.clone());
+        }
     }
 
     /// Forgets what is not in use, or git has dealt with.

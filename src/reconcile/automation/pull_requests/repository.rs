@@ -343,16 +343,19 @@ impl Repository {
     }
 
     /// Forgets the closed pull requests that no order needs any more.
-    pub(super) fn forget_past(&mut self, orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>) {
+    ///
+    /// `begun` are the orders of the round that ends. Present ones may have come since.
+    pub(super) fn forget_past(&mut self, begun: &BTreeMap<ObjectName, Arc<PullRequestOrder>>) {
+        let orders: Vec<&Arc<PullRequestOrder>> = begun.values().chain(self.orders.values()).collect();
         let is_known = |branch: &BranchName| {
-            orders.values().any(|order| order.rendered.contains(branch) || order.facts.contains_key(branch))
+            orders.iter().any(|order| order.rendered.contains(branch) || order.facts.contains_key(branch))
         };
         self.handled.retain(|branch, _| is_known(branch));
         let is_used = |(base, head): &Branches| {
-            orders.values().any(|order| order.base == *base && order.rendered.contains(head))
+            orders.iter().any(|order| order.base == *base && order.rendered.contains(head))
         };
         let is_dealt_with = |(base, head): &Branches| {
-            orders.values().any(|order| order.base == *base && has_finished(order, head))
+            orders.iter().any(|order| order.base == *base && has_finished(order, head))
         };
         let is_reported = |number| self.orders.values().any(|order| order.reported_open.contains(&number));
         Arc::make_mut(&mut self.snapshot).retain(is_used, is_dealt_with, is_reported);
@@ -617,6 +620,21 @@ pub(super) mod tests {
         repository.handled = ["a", "b", "c"].map(|branch| (branch.parse().unwrap(), tip)).into();
         repository.forget_past(&BTreeMap::from([(known.automation.clone(), Arc::new(known))]));
         let kept: Vec<&str> = repository.handled.keys().map(BranchName::as_str).collect();
+        assert_eq!(kept, ["a", "b"]);
+    }
+
+    /// The next round searched for them once more, and git waited for it again.
+    #[test]
+    fn searches_for_an_order_that_came_during_a_round_are_kept() {
+        let (mut repository, begun, later) = (repository(), order(&["a"]), order(&["b"]));
+        let branches = |head: &str| (begun.base.clone(), head.parse::<BranchName>().unwrap());
+        for head in ["a", "b", "c"] {
+            let past = &mut Arc::make_mut(&mut repository.snapshot).past;
+            past.insert(branches(head), Arc::default());
+        }
+        repository.orders.insert(later.automation.clone(), Arc::new(later));
+        repository.forget_past(&BTreeMap::from([(begun.automation.clone(), Arc::new(begun.clone()))]));
+        let kept: Vec<&str> = repository.snapshot.past.keys().map(|(_, head)| head.as_str()).collect();
         assert_eq!(kept, ["a", "b"]);
     }
 

@@ -253,7 +253,7 @@ mod tests {
         // A round has opened another one meanwhile, and has not looked the second branch up.
         let mut round = looked_up(&Snapshot::default(), 1, "a").0;
         round.put(open(3, "a"), Instant::now());
-        round.complete(&shared);
+        let round = shared.after_round(round);
         assert_eq!((newest(&round, "a"), newest(&round, "b")), (3, 2));
     }
 }

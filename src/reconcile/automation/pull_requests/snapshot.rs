@@ -41,8 +41,26 @@ pub struct Snapshot {
     strangers: BTreeSet<u64>,
     /// Further open pull requests of branches that have one, as listed last.
     seconds: Vec<Arc<OpenPullRequest>>,
+    /// The states that a round has made itself, with their times.
+    made: Vec<(Instant, Made)>,
     /// Facts that no listing shows.
     pub(super) records: Records,
+}
+
+/// The state of a branch after a change of a round.
+#[derive(Clone, Debug)]
+enum Made {
+    Open(Arc<OpenPullRequest>),
+    Ended(Branches, PastPullRequest),
+}
+
+impl Made {
+    fn branches(&self) -> Branches {
+        match self {
+            Self::Open(open) => key(open),
+            Self::Ended(branches, _) => branches.clone(),
+        }
+    }
 }
 
 impl Snapshot {
@@ -152,26 +170,71 @@ impl Snapshot {
 
     /// Records the state of a pull request after a change.
     pub(super) fn put(&mut self, changed: PullRequest, now: Instant) {
-        let branches = key(&changed);
-        if is_open(&changed) {
-            let open = Arc::new(OpenPullRequest::new(changed));
-            self.open.remove(&branches);
-            match self.require_room(open.size()) {
-                Ok(()) => drop(self.open.insert(branches, open)),
-                Err(_) => self.lose(branches),
+        let made = if is_open(&changed) {
+            Made::Open(Arc::new(OpenPullRequest::new(changed)))
+        } else {
+            Made::Ended(key(&changed), PastPullRequest::of(&changed))
+        };
+        self.apply(&made, now);
+        self.made.push((now, made));
+    }
+
+    fn apply(&mut self, made: &Made, now: Instant) {
+        let branches = &made.branches();
+        self.open.remove(branches);
+        let ended = match made {
+            Made::Ended(_, ended) => ended,
+            Made::Open(open) => {
+                match self.require_room(open.size()) {
+                    Ok(()) => drop(self.open.insert(branches.clone(), Arc::clone(open))),
+                    Err(_) => self.lose(branches.clone()),
+                }
+                return;
             }
-            return;
-        }
-        self.open.remove(&branches);
-        self.records.end(branches.clone(), changed.number, now);
+        };
+        self.records.end(branches.clone(), ended.number, now);
         // The outcome of this action tells of it.
-        self.records.lose(changed.number, None);
+        self.records.lose(ended.number, None);
         // Only if the earlier ones are known, this one makes the list complete.
-        if let Some(past) = self.past.get_mut(&branches) {
+        if let Some(past) = self.past.get_mut(branches) {
             let past = Arc::make_mut(past);
-            past.retain(|one| one.number != changed.number);
-            past.insert(0, PastPullRequest::of(&changed));
+            past.retain(|one| one.number != ended.number);
+            past.insert(0, ended.clone());
         }
+    }
+
+    /// Returns the state after a round, whose own snapshot is `round`.
+    ///
+    /// This one was made beside the round. The later of the two listings counts, with what the other one has beside it.
+    pub(super) fn after_round(&self, mut round: Self) -> Self {
+        let after = if self.listed_after > round.listed_after {
+            let mut after = self.clone();
+            after.take_round(&round);
+            after
+        } else {
+            round.complete(self);
+            round
+        };
+        Self { made: Vec::new(), ..after }
+    }
+
+    /// Takes what a round has made and learnt by an earlier listing than this one.
+    fn take_round(&mut self, round: &Self) {
+        let is_seen = |at: Instant| self.listed_after.is_some_and(|begin| at < begin);
+        let (seen, unseen): (Vec<_>, Vec<_>) = round.made.iter().partition(|(at, _)| is_seen(*at));
+        let applied: BTreeSet<Branches> = unseen.iter().map(|(_, made)| made.branches()).collect();
+        unseen.into_iter().for_each(|(at, made)| self.apply(made, *at));
+        let seen = seen.into_iter().map(|(_, made)| made.branches());
+        for branches in round.open.keys().cloned().chain(seen) {
+            // That it has vanished may be known, and why.
+            let is_known = self.vanished.contains(&branches) || applied.contains(&branches);
+            if !is_known && !self.open.contains_key(&branches) {
+                self.lose(branches);
+            }
+        }
+        self.complete(round);
+        self.records.join(&round.records, &self.vanished);
+        self.records.compare(&self.open);
     }
 
     /// Has a branch looked up again whose open pull request is not known any more.
@@ -225,8 +288,9 @@ impl Snapshot {
     /// Takes what another state has about branches of which this one knows nothing.
     ///
     /// Of one with an open pull request, these are the closed ones.
-    pub(super) fn complete(&mut self, other: &Self) {
-        let is_unknown = |branches: &&Branches| !self.past.contains_key(branches);
+    fn complete(&mut self, other: &Self) {
+        let is_unknown =
+            |branches: &&Branches| !self.past.contains_key(*branches) && !self.vanished.contains(*branches);
         let missing: Vec<Branches> = other.past.keys().filter(is_unknown).cloned().collect();
         for (base, head) in missing {
             let branches = (base, head);
@@ -442,6 +506,60 @@ pub(super) mod tests {
         let copy = snapshot.clone();
         assert!(Arc::ptr_eq(&copy.open[&branches], &snapshot.open[&branches]));
         assert!(Arc::ptr_eq(&copy.past[&branches], &snapshot.past[&branches]));
+    }
+
+    /// Git rebuilt a branch that a person had refused: the round's older list counted again.
+    #[test]
+    fn the_listing_beside_a_round_counts_if_it_is_the_later_one() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let branches = |head: &str| key(&open(0, head));
+        let ended =
+            |number, head: &str| PullRequest { state: PullRequestState::Merged, ..open(number, head) };
+        let listed = |seconds, heads: &[(u64, &str)], before: &Snapshot| {
+            let one = |(number, head): &(u64, &str)| {
+                (branches(head), Arc::new(OpenPullRequest::new(open(*number, head))))
+            };
+            let open: BTreeMap<_, _> = heads.iter().map(one).collect();
+            let gone = before.open.keys().filter(|branches| !open.contains_key(*branches)).cloned();
+            let vanished: BTreeSet<Branches> = gone.collect();
+            let mut past = before.past.clone();
+            past.retain(|branches, _| !vanished.contains(branches));
+            Snapshot { open, vanished, past, listed_after: Some(at(seconds)), ..before.clone() }
+        };
+        let known = ["a", "b", "c", "d", "e"].map(|head| (branches(head), Arc::default()));
+        let first = Snapshot { past: known.into(), ..Snapshot::default() };
+        let mut round = listed(0, &[(5, "a"), (6, "b")], &first);
+        // The round opens one for each of `c` and `d` before the other listing, and one for `e` after it. It merges #6.
+        let mut beside = listed(30, &[(6, "b"), (7, "c")], &round);
+        round.put(open(7, "c"), at(10));
+        round.put(open(8, "d"), at(20));
+        round.put(open(9, "e"), at(40));
+        round.put(ended(6, "b"), at(50));
+        beside.records.hand_back(branches("c"), "1".repeat(40).parse().unwrap());
+        let shown = |snapshot: &Snapshot| {
+            let of = |head: &str| {
+                let found = snapshot.found(&branches(head).0, &branches(head).1);
+                let past = found.past.map(|past| past.iter().map(|one| one.number).collect::<Vec<_>>());
+                format!("{head} {:?} {past:?}", found.open.map(|open| open.number))
+            };
+            ["a", "b", "c", "d", "e"].map(of).join(", ")
+        };
+        // People have closed #5 and #8 by then.
+        let after = beside.after_round(round.clone());
+        assert_eq!(
+            shown(&after),
+            "a None None, b None Some([6]), c Some(7) Some([]), d None None, e Some(9) Some([])"
+        );
+        assert!(after.records.ended(&branches("b")).is_some() && after.made.is_empty());
+        assert_eq!(after.vanished, ["a", "d"].map(branches).into());
+        // The round's list is the later one.
+        let earlier = Snapshot { listed_after: None, ..beside };
+        let after = earlier.after_round(round);
+        assert_eq!(
+            shown(&after),
+            "a Some(5) Some([]), b None Some([6]), c Some(7) Some([]), d Some(8) Some([]), e Some(9) Some([])"
+        );
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl SharedQueue {
 
     /// Takes the outcome of a round, and returns the delay until the next try.
     fn end(&self, key: &RepositoryKey, begun: &Begun, work: RoundWork) -> Option<Duration> {
-        let RoundWork { mut snapshot, mut merges, mut outcome, .. } = work;
+        let RoundWork { snapshot, mut merges, mut outcome, .. } = work;
         let before_git = self.state.lock().repositories.get_mut(key)?.look_up_failure.take();
         outcome.failure = outcome.failure.or(before_git);
         if self.renews_login(key, &begun.access, &outcome) {
@@ -260,10 +260,9 @@ impl SharedQueue {
         let (delay, notified) = {
             let mut state = self.state.lock();
             let repository = state.repositories.get_mut(key)?;
-            snapshot.complete(&repository.snapshot);
-            repository.snapshot = Arc::new(snapshot);
+            repository.snapshot = Arc::new(repository.snapshot.after_round(snapshot));
             repository.last_round = Some(Instant::now());
-            repository.listed = outcome.listed.or(repository.listed);
+            repository.listed = repository.listed.max(outcome.listed);
             merges.retain(|number| repository.snapshot.is_open(number));
             repository.merges = merges;
             let has_failed = outcome.has_failed();
