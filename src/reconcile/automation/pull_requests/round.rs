@@ -90,6 +90,8 @@ pub(super) struct RoundOutcome {
     pub(super) seconds: Vec<PullRequestOutcome>,
     /// The error that ended the round.
     pub(super) failure: Option<ForgeError>,
+    /// The rate limit that ended the look-ups of pull requests for reports alone.
+    pub(super) unread: Option<ForgeError>,
     /// The time of the listing, if there was one.
     pub(super) listed: Option<Instant>,
     /// True if a change was withheld because an automation may not write now.
@@ -173,7 +175,14 @@ impl<F: Forge> Round<'_, F> {
             self.look_up(base, &mut work.snapshot).await?;
         }
         for order in self.orders.values() {
-            work.snapshot.look_up_lost(self.forge, order).await?;
+            match work.snapshot.look_up_lost(self.forge, order).await {
+                // What is left of the limit is for openings and closings.
+                Err(error @ ForgeError::RateLimited { .. }) => {
+                    work.outcome.unread = Some(error);
+                    break;
+                }
+                done => done?,
+            }
         }
         Ok(())
     }
@@ -205,6 +214,9 @@ impl<F: Forge> Round<'_, F> {
                 return;
             }
         }
+        // The next try looks the others up.
+        let RoundOutcome { failure, unread, .. } = &mut work.outcome;
+        *failure = failure.take().or(unread.take());
     }
 
     fn bases(&self) -> BTreeSet<&BranchName> {

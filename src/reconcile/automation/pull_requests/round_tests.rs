@@ -40,6 +40,8 @@ struct Failing {
     is_closed_meanwhile: bool,
     /// The edits and merges, by name.
     changes: Mutex<Vec<&'static str>>,
+    /// True if reads of single ones meet a rate limit.
+    is_limited: bool,
     /// True if the last listing was urgent.
     is_urgent: Mutex<Option<bool>>,
     searched: Mutex<Vec<String>>,
@@ -77,6 +79,9 @@ impl Forge for Failing {
 
     async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
         self.read.lock().push(number);
+        if self.is_limited {
+            return Err(ForgeError::RateLimited { host: String::new(), retry_after: Duration::from_secs(9) });
+        }
         let (host, operation, detail) = (String::new(), "read a pull request", String::new());
         let found = self.found.iter().find(|one| one.number == number).cloned();
         found.ok_or(ForgeError::Forbidden { host, operation, detail })
@@ -442,6 +447,23 @@ async fn pull_requests_that_ended_before_a_kill_are_reported_by_the_next_process
             progress.events(Some(&wanted.reported_open)).into_iter().map(|event| event.key).collect();
         assert_eq!(events, ["PullRequestClosed 7 ", "PullRequestMerged 8 "]);
     }
+}
+
+/// Below a tenth of a limit, nothing was opened or closed any more.
+#[tokio::test]
+async fn a_rate_limit_for_reads_ends_look_ups_for_reports_and_no_merge() {
+    let (mut order, [told, _]) = kept();
+    order.settings.merge = MergeTime::Immediately;
+    order.reported_open = BTreeSet::from([3, 4, 7]);
+    let forge = Failing { listed: Mutex::new(vec![told]), is_limited: true, ..Failing::default() };
+    let mut snapshot = Snapshot::default();
+    let done = round_with(&forge, order, &mut snapshot, false).await;
+    assert_eq!((forge.read.lock().as_slice(), forge.changes.lock().as_slice()), (&[3][..], &["merge"][..]));
+    assert!(matches!(done.failure, Some(ForgeError::RateLimited { .. })), "{:?}", done.failure);
+    // They stay in the report until they were looked up.
+    let outcomes = (done.all().cloned().collect(), done.failure.clone());
+    let progress = PullRequestProgress::after(None, outcomes, &BTreeSet::from([3, 4, 7]), &snapshot);
+    assert_eq!(progress.listed(), BTreeSet::from([3, 4]));
 }
 
 /// The event of the closing was lost.
