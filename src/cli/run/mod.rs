@@ -155,7 +155,7 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) ->
         () = queue.run_once() => {}
     }
     works.iter_mut().for_each(|work| work.report_pull_requests(queue));
-    // The branches of pull requests that were closed because no policy renders them: no later run knows of these.
+    // Branches whose pull requests have ended, and that no policy renders or people handed back: no later run knows of them.
     if !is_dry_run && !stop.is_cancelled() {
         tokio::select! {
             () = stop.cancelled() => {}

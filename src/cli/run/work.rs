@@ -55,7 +55,7 @@ pub(super) struct Work<'i> {
     pub(super) is_done: bool,
     /// True if the forge is asked.
     awaits_forge: bool,
-    /// True if only branches are dealt with that no policy renders.
+    /// True if only branches are dealt with whose pull requests have ended.
     ends_branches_only: bool,
 }
 
@@ -286,7 +286,9 @@ impl<'i> Work<'i> {
         group_of(self.automation)
     }
 
-    /// Goes on with the branches that no policy renders.
+    /// Goes on with the branches whose pull requests have ended.
+    ///
+    /// No policy renders them, or people have handed them back.
     pub(super) fn ending_branches(&mut self) -> &mut Self {
         self.ends_branches_only = true;
         self

@@ -18,20 +18,20 @@ pub(super) const MAX_REFUSAL_VALUES: usize = 2_000;
 /// The maximum memory of a value in bytes: that of an object with one member.
 const VALUE: u64 = 512;
 
-/// The memory in bytes that a response may take without a reservation.
-const UNRESERVED: u64 = 1024 * 1024;
+/// The memory in bytes that a parsed response may take without a reservation.
+const UNRESERVED_MEMORY: u64 = 1024 * 1024;
 
 /// The maximum wait for memory.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// The memory that responses are reserved in, for one namespace.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory<'m> {
+pub(super) struct ResponseMemory<'m> {
     pub(super) budget: &'m MemoryBudget,
     pub(super) namespace: &'m str,
 }
 
-impl Memory<'_> {
+impl ResponseMemory<'_> {
     /// Reserves memory for a body of which only the length is known.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Memory<'_> {
         values: usize,
     ) -> Result<Option<MemoryReservation>, Failed> {
         let bytes = needed(length, values);
-        if bytes <= UNRESERVED { Ok(None) } else { self.reserve(bytes).await.map(Some) }
+        if bytes <= UNRESERVED_MEMORY { Ok(None) } else { self.reserve(bytes).await.map(Some) }
     }
 
     async fn reserve(self, bytes: u64) -> Result<MemoryReservation, Failed> {
@@ -114,7 +114,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn memory_is_reserved_for_each_value() {
         let budget = MemoryBudget::new(100 * 1024 * 1024);
-        let memory = Memory { budget: &budget, namespace: "apps" };
+        let memory = ResponseMemory { budget: &budget, namespace: "apps" };
         assert!(memory.for_values(100_000, 1_000).await.unwrap().is_none());
         let page = json!(vec![0; 60_000]).to_string();
         let held = memory.for_values(page.len(), count_values(page.as_bytes())).await.unwrap();

@@ -7,7 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::body::Memory;
+use super::body::ResponseMemory;
 use crate::forge::exchange::{ApiRequest, Method};
 use crate::net::root_cause;
 use crate::tenancy::MemoryReservation;
@@ -18,8 +18,8 @@ const MAX_BODY: usize = 8 * 1024 * 1024;
 /// The maximum size in bytes of any other response.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// The size of a response in bytes beyond which memory is reserved.
-const UNRESERVED: usize = 256 * 1024;
+/// The size in bytes of a response that is received without a reservation.
+const UNRESERVED_SIZE: usize = 256 * 1024;
 
 /// The time in which such a response must then be complete.
 const WITH_MEMORY: Duration = Duration::from_secs(20);
@@ -69,7 +69,7 @@ pub(super) struct RawRequest<'r> {
     /// The value of `If-None-Match`.
     pub(super) etag: Option<&'r str>,
     /// The memory for a large response.
-    pub(super) memory: Memory<'r>,
+    pub(super) memory: ResponseMemory<'r>,
 }
 
 /// Sends a request once, and reads its response.
@@ -122,7 +122,7 @@ pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> R
             }
             break;
         }
-        if length > UNRESERVED && reserved.is_none() {
+        if length > UNRESERVED_SIZE && reserved.is_none() {
             let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
             reserved = Some(memory.for_length(announced.unwrap_or(largest).min(largest)).await?);
             deadline = Some(Instant::now() + WITH_MEMORY);

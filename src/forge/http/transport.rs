@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::body::{MAX_REFUSAL_VALUES, MAX_VALUES, Memory, count_values};
+use super::body::{MAX_REFUSAL_VALUES, MAX_VALUES, ResponseMemory, count_values};
 use super::clients::{ForgeState, limiter_key};
 use super::credential::ForgeCredential;
 use super::exchange::{Failed, RawRequest, RawResponse, exchange};
@@ -178,8 +178,8 @@ impl HttpTransport {
     }
 
     /// Returns the memory that is reserved for large responses.
-    fn memory(&self) -> Memory<'_> {
-        Memory { budget: &self.shared.options.capacity.memory, namespace: &self.key.namespace }
+    fn memory(&self) -> ResponseMemory<'_> {
+        ResponseMemory { budget: &self.shared.options.capacity.memory, namespace: &self.key.namespace }
     }
 
     /// Sends a request with retries, if it only reads.

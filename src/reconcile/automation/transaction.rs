@@ -72,7 +72,7 @@ pub struct TransactionOptions {
     pub known_wait: Option<KnownWait>,
     /// The active automations of the namespace and GitRepository.
     pub siblings: Siblings,
-    /// True if only branches are dealt with that no policy renders.
+    /// True if only branches are dealt with whose pull requests have ended.
     pub ends_branches_only: bool,
     /// The policies whose images a person named, which are written in any case.
     pub named: BTreeSet<ObjectName>,

@@ -142,9 +142,9 @@ impl PullRequestQueue {
         Some((progress, Arc::clone(repository.orders.get(automation)?)))
     }
 
-    /// Returns true if git has to delete a branch of an automation.
+    /// Returns true if git may have to delete branches of an automation.
     ///
-    /// Its pull request was closed because no policy renders it.
+    /// Their pull requests were closed because no policy renders them, or have ended after the branches were handed back.
     pub fn ends_branches(&self, automation: &ObjectName) -> bool {
         let state = self.0.state.lock();
         let Some(repository) = state.repository_of(automation) else { return false };

@@ -50,6 +50,8 @@ pub(super) struct Repository {
     /// The orders of its automations.
     pub(super) orders: BTreeMap<ObjectName, Arc<PullRequestOrder>>,
     /// The tips for which pull requests are refreshed already, by branch.
+    ///
+    /// The base does not matter: a tip has one content, and git leaves a branch alone that is open elsewhere.
     pub(super) handled: BTreeMap<BranchName, CommitId>,
     /// The progress of each automation.
     pub(super) progress: BTreeMap<ObjectName, PullRequestProgress>,
