@@ -124,7 +124,7 @@ impl UpdateProposal {
     /// If git found nothing new, they are only listed again.
     pub fn submit_pull_requests(&self, interval: Duration) {
         let (Some(run), Some(plan)) = (&self.pull_requests, &self.branches) else { return };
-        let Some(delivered) = &self.delivered else { return run.touch(interval) };
+        let Some(delivered) = &self.delivered else { return run.touch(plan, interval) };
         run.submit(plan, &self.readability(plan), delivered.clone(), interval);
     }
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tagboat_api::settings::AutomationSettings;
+use tagboat_api::settings::{AutomationSettings, Delivery, MergeTime, PREFIX};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, ObjectName};
 
 use super::branch_plan::{self, BranchNaming};
-use super::delivery::{BranchSeries, Bundles, RenderedBranches};
+use super::delivery::{BranchSeries, Bundles, CautiousAutomation, RenderedBranches};
 use super::request::{self, ImageOverrides};
 use super::source::SourceReference;
 use super::transaction::proposal_name;
@@ -153,6 +153,23 @@ impl Siblings {
             _ => Absence::Awaited(name.to_string()),
         }
     }
+
+    /// Returns the other automations that want a more cautious merge than one of them.
+    ///
+    /// They are known once the series was looked for. Ones that fail again count as well. The branches of all are rendered.
+    pub fn more_cautious(&self, by: &ObjectName, merge: MergeTime) -> Vec<CautiousAutomation> {
+        let Some(known) = self.0.known.get().filter(|_| merge > MergeTime::ByHand) else {
+            return Vec::new();
+        };
+        let cautious = |other: &Arc<ImageUpdateAutomation>| {
+            let automation = ObjectName::of(other.as_ref());
+            let merge = merge_of(other).filter(|own| *own < merge && automation != *by)?;
+            let branches = known.shared(by, &automation);
+            let branches = branches.map(|branches| branches.into_iter().cloned().collect());
+            Some(CautiousAutomation { automation, merge, branches })
+        };
+        self.0.automations.iter().filter_map(cautious).collect()
+    }
 }
 
 impl Known {
@@ -186,17 +203,24 @@ impl Known {
     }
 
     /// Returns false if an automation has no commit on a branch of another any more.
-    ///
-    /// One whose settings are invalid, or whose branches cannot all be rendered, may have one again.
     fn may_share(&self, by: &ObjectName, branch: &BranchName, other: &ObjectName) -> bool {
-        if self.pushing.contains(other) {
-            return false;
-        }
+        self.shared(by, other).is_none_or(|branches| branches.contains(branch))
+    }
+
+    /// Returns the branches that an automation renders and another one can share.
+    ///
+    /// There are none if it may render any: its settings are invalid, or its branches cannot all be rendered.
+    fn shared(&self, by: &ObjectName, other: &ObjectName) -> Option<BTreeSet<&BranchName>> {
         let find = |name: &ObjectName| self.siblings.iter().find(|sibling| sibling.name == *name);
-        let (Some(own), Some(other)) = (find(by), find(other)) else { return true };
-        let renders = |rendered: &Rendered| rendered.bundles.branches.contains_key(branch);
-        own.target().shares_transaction(other.target())
-            && other.rendered(&self.inputs).is_none_or(|rendered| !rendered.is_complete || renders(rendered))
+        if self.pushing.contains(other) {
+            return Some(BTreeSet::new());
+        }
+        let (own, other) = (find(by)?, find(other)?);
+        if !own.target().shares_transaction(other.target()) {
+            return Some(BTreeSet::new());
+        }
+        let rendered = other.rendered(&self.inputs).filter(|rendered| rendered.is_complete)?;
+        Some(rendered.bundles.branches.keys().collect())
     }
 
     fn find_series(&self) -> BranchSeries {
@@ -251,6 +275,22 @@ impl Sibling {
         let is_complete = branch_plan::is_complete(&request, &bundles);
         Some(Rendered { bundles, is_complete })
     }
+}
+
+/// Returns the merge time that an automation wants, if it has pull requests.
+///
+/// With invalid settings it is unknown, and people merge.
+fn merge_of(automation: &ImageUpdateAutomation) -> Option<MergeTime> {
+    let annotations = automation.annotations();
+    let (delivery, merge) = match AutomationSettings::from_annotations(annotations) {
+        Ok(settings) => (settings.delivery, settings.pull_request.merge),
+        Err(_) => {
+            let delivery = annotations.get(&format!("{PREFIX}delivery"));
+            let delivery = delivery.map_or(Ok(Delivery::Push), |text| text.parse());
+            (delivery.unwrap_or(Delivery::PullRequest), MergeTime::ByHand)
+        }
+    };
+    (delivery == Delivery::PullRequest).then_some(merge)
 }
 
 /// Returns true if the last run of an automation failed, which its status reports.
@@ -426,6 +466,68 @@ mod tests {
             series.refuse(naming.target(), &mut bundles);
             assert_eq!(!bundles.invalid.is_empty(), is_refused, "{base} {tag:?}");
             assert_eq!(siblings.absence(&by, &branch, "shop/two 1"), absence, "{base} {tag:?}");
+        }
+    }
+
+    /// Their caution was missing as long as the forge work had no order of theirs.
+    #[test]
+    fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_may_render() {
+        use MergeTime::{ByHand, Immediately, WhenReady};
+        let with = |merge: &str, more: &Value| {
+            let mut all = json!({"metadata": {"annotations": {
+                "tagboat.dev/delivery": "pull-request", "tagboat.dev/pull-request-merge": merge,
+            }}});
+            json_patch(&mut all, more);
+            all
+        };
+        let annotation = |name: &str, value: &str| json!({"metadata": {"annotations": {name: value}}});
+        let release = json!({"spec": {"git": {"checkout": {"ref": {"branch": "release"}}}}});
+        let (images, any) = (Some(vec!["images"]), None);
+        for (own, branch, other, expected) in [
+            (Immediately, "images", with("by-hand", &json!({})), Some((ByHand, images.clone()))),
+            (Immediately, "images", with("when-ready", &json!({})), Some((WhenReady, images.clone()))),
+            (WhenReady, "images", with("by-hand", &json!({})), Some((ByHand, images))),
+            (Immediately, "images", with("immediately", &json!({})), None),
+            (WhenReady, "images", with("immediately", &json!({})), None),
+            (ByHand, "images", with("by-hand", &json!({})), None),
+            (
+                Immediately,
+                "{{ .Policy.Name }}",
+                with("by-hand", &json!({})),
+                Some((ByHand, Some(vec!["web"]))),
+            ),
+            // Its settings are invalid, so all of them are unknown.
+            (Immediately, "images", with("by-hnd", &json!({})), Some((ByHand, any.clone()))),
+            (
+                Immediately,
+                "images",
+                with("immediately", &annotation("tagboat.dev/delivery", "pull-requst")),
+                Some((ByHand, any.clone())),
+            ),
+            (Immediately, "images", with("by-hnd", &annotation("tagboat.dev/delivery", "branch")), None),
+            // Its branches cannot be rendered.
+            (Immediately, "{{ .Nothing }}", with("by-hand", &json!({})), Some((ByHand, any))),
+            // It has no pull requests, or none of these.
+            (Immediately, "images", annotation("tagboat.dev/delivery", "branch"), None),
+            (Immediately, "images", with("by-hand", &annotation("tagboat.dev/delivery", "push")), None),
+            (Immediately, "images", with("by-hand", &json!({"spec": {"suspend": true}})), None),
+            (Immediately, "images", with("by-hand", &release), Some((ByHand, Some(vec![])))),
+        ] {
+            let one = automation("one", "main", "images", &json!({}));
+            let siblings = Siblings::new(vec![one, automation("two", "main", branch, &other)], |_| true);
+            let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
+            assert!(siblings.more_cautious(&by, own).is_empty());
+            siblings.find_series(&inputs());
+            let found = siblings.more_cautious(&by, own).into_iter().map(|one| {
+                assert_eq!(one.automation.name, "two");
+                let names = |branches: BTreeSet<BranchName>| -> Vec<String> {
+                    branches.iter().map(ToString::to_string).collect()
+                };
+                (one.merge, one.branches.map(names))
+            });
+            let names = |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_owned).collect() };
+            let expected = expected.map(|(merge, branches)| (merge, branches.map(names)));
+            assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected), "{own:?} {branch} {other}");
         }
     }
 

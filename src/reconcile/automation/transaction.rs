@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tagboat_api::settings::{AutomationSettings, Delivery};
+use tagboat_api::settings::{AutomationSettings, Delivery, MergeTime};
 use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
 use super::conclusion::{Conclusion, PushedCommit, Stage};
 use super::delivered::{Delivered, ForgeProgress};
+use super::delivery::CautiousAutomation;
 use super::forge_login::{ForgeAccessError, forge_access};
 use super::forge_signing::forge_signing;
 use super::login::{LoggedIn, LoginOptions};
@@ -278,6 +279,7 @@ async fn pull_request_run(
     };
     let place = (plan.base().clone(), &source.repository);
     let mut run = PullRequestRun::new(queue, automation, settings, place, access, gate)?;
+    run.set_cautious(more_cautious((automation, settings), options).await);
     if queue.has_no_tasks() {
         let mut images = plan.bundle_images().clone();
         if options.ends_branches_only {
@@ -295,6 +297,23 @@ async fn pull_request_run(
     plan.add_pull_requests(snapshot, is_up_to_date, known);
     plan.ends_branches_only = options.ends_branches_only;
     Ok(Some(run))
+}
+
+/// Returns the other automations of the repository that want a more cautious merge.
+///
+/// Their branches are rendered on the pool.
+async fn more_cautious(
+    (automation, settings): (&ImageUpdateAutomation, &AutomationSettings),
+    options: &TransactionOptions,
+) -> Vec<CautiousAutomation> {
+    let merge = settings.pull_request.merge;
+    if merge == MergeTime::ByHand {
+        return Vec::new();
+    }
+    let (siblings, name) = (options.siblings.clone(), ObjectName::of(automation));
+    let namespace = name.namespace.clone();
+    let pool = &options.login.capacity.pool;
+    pool.run(&namespace, move || siblings.more_cautious(&name, merge)).await
 }
 
 /// Returns the name of an automation's proposals.

@@ -87,6 +87,37 @@ async fn the_caution_of_an_automation_without_a_change_counts() {
     }
 }
 
+/// `immediately` counted alone in a run without the other, and after a typo.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_caution_of_an_automation_without_a_part_in_the_run_counts() {
+    let fleet = fleet("caution-absent").await;
+    fleet.forge.write("main", "staging/app.yaml", &tag_line("5.0.3")).await;
+    let prod = json!({"push-branch": "images", "pull-request-merge": "immediately"});
+    let staging = |merge: &str| json!({"push-branch": "images", "pull-request-merge": merge});
+    let run = |merge: &str, arguments: &[&str], status| {
+        fleet.write_all(&automations(&prod, &staging(merge)), "5.0.3");
+        let run = fleet.run_with(arguments);
+        assert_eq!(run.status, Some(status), "{run:?}");
+        run.json()["automations"].as_array().unwrap().iter().flat_map(actions).collect::<Vec<_>>()
+    };
+    let alone: &[&str] = &["--automation", "default/prod"];
+    assert_eq!(run("by-hand", alone, 0), ["images: opened"]);
+    // Gitea checks in the background whether a pull request can be merged.
+    for _ in 0..100 {
+        if fleet.pull().await["mergeable"] == true {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(fleet.pull().await["mergeable"], true);
+    assert_eq!(run("by-hand", alone, 0), ["images: kept"]);
+    let done = run("by-hnd", &[], 1);
+    assert!(done.contains(&"images: kept".to_owned()), "{done:?}");
+    fleet.lose_state();
+    assert_eq!(run("by-hand", alone, 0), ["images: kept"]);
+    assert_eq!(run("immediately", alone, 0), ["images: merged"]);
+}
+
 /// The one without a forge knew of no refusal, and had the branch made anew.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_branch_is_not_made_anew_for_an_automation_without_a_forge() {

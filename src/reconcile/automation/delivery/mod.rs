@@ -5,6 +5,7 @@
 //! | `base` | the branch that gets the changes in the end |
 //! | `series` | a branch that several automations render, and those that can have no commit on it |
 //! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
+//! | `caution` | automations that want a more cautious merge than another one |
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
 //! | `memory`, `known` | the last line of a body, from which pull requests are recognized; pull requests with their lines |
@@ -15,6 +16,7 @@
 mod base;
 mod branch_name;
 mod bundle;
+mod caution;
 mod decision;
 mod found;
 mod known;
@@ -30,6 +32,7 @@ pub use branch_name::{BranchNameError, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
 };
+pub use caution::CautiousAutomation;
 pub use decision::{
     BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
     UnwantedPullRequest, WantedPullRequest, decide, decide_second, decide_unwanted,

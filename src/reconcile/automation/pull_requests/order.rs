@@ -7,7 +7,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
 
 use super::super::delivered::Delivered;
-use super::super::delivery::{BranchState, ImageHash, LeftBranch, OwnerHash, PolicyHash};
+use super::super::delivery::{BranchState, CautiousAutomation, ImageHash, LeftBranch, OwnerHash, PolicyHash};
 use super::super::waiting::{Closed, Wait, WriteGate};
 use super::progress::PullRequestProgress;
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
@@ -40,6 +40,8 @@ pub struct PullRequestOrder {
     pub base: BranchName,
     /// The settings of its pull requests.
     pub settings: PullRequestSettings,
+    /// The other automations that want a more cautious merge and may render the same branches.
+    pub cautious: Vec<CautiousAutomation>,
     /// The language of its templates.
     pub language: TemplateLanguage,
     /// The branches that git has looked at, with the facts by which it decided.
@@ -73,10 +75,10 @@ impl PullRequestOrder {
 
     /// Returns what is wanted of the forge.
     fn wish(&self) -> impl PartialEq {
-        let Self { automation, owner, base, settings, language, rendered, contents, .. } = self;
+        let Self { automation, owner, base, settings, cautious, language, rendered, contents, .. } = self;
         let dated = |facts: &BranchFacts| BranchFacts { is_unknown: false, ..*facts };
         let facts: Vec<_> = self.facts.iter().map(|(branch, facts)| (branch, dated(facts))).collect();
-        let by = (automation, owner, base, settings, language);
+        let by = (automation, owner, base, (settings, cautious), language);
         let policies = (&self.readable, &self.unreadable);
         (by, rendered, policies, contents, facts, self.delivered.without_commits())
     }

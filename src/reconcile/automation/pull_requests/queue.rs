@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tagboat_api::ObjectName;
 
+use super::super::delivery::CautiousAutomation;
 use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::before_git::LookUp;
@@ -120,13 +121,21 @@ impl PullRequestQueue {
 
     /// Has the pull requests of an automation listed again, unless that was done within `age`.
     ///
-    /// The gate is that of the present run.
-    pub fn touch(&self, automation: &ObjectName, gate: Option<WriteGate>, age: Duration) {
+    /// The gate and the more cautious automations are those of the present run. Others of these are due at once.
+    pub fn touch(
+        &self,
+        automation: &ObjectName,
+        (gate, cautious): (Option<WriteGate>, Vec<CautiousAutomation>),
+        age: Duration,
+    ) {
         let mut state = self.0.state.lock();
         let Some(key) = state.automations.get(automation).cloned() else { return };
         let Some(repository) = state.repositories.get_mut(&key) else { return };
         repository.set_gate(automation, gate);
-        if repository.is_older(age) {
+        if repository.set_cautious(automation, cautious) {
+            self.0.wake(&key, repository);
+            repository.changed.notify_one();
+        } else if repository.is_older(age) {
             self.0.wake(&key, repository);
             repository.end_delay(age);
         }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tagboat_api::ObjectName;
 use tokio::sync::Notify;
 
+use super::super::delivery::CautiousAutomation;
 use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::merges::AskedMerges;
@@ -159,6 +160,16 @@ impl Repository {
     ) -> bool {
         let now = self.orders.values().filter_map(|order| order.terms(branches));
         now.eq(orders.values().filter_map(|order| order.terms(branches)))
+    }
+
+    /// Sets the more cautious automations of an order; returns true if they change.
+    pub(super) fn set_cautious(
+        &mut self,
+        automation: &ObjectName,
+        cautious: Vec<CautiousAutomation>,
+    ) -> bool {
+        let order = self.orders.get_mut(automation).filter(|order| order.cautious != cautious);
+        order.map(|order| Arc::make_mut(order).cautious = cautious).is_some()
     }
 
     /// Ends the overrides of the orders of a round.
@@ -406,6 +417,7 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use futures::FutureExt;
+    use tagboat_api::settings::MergeTime;
 
     use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
@@ -593,6 +605,27 @@ pub(super) mod tests {
         let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
         repository.take(&repository.orders.clone(), &outcome, None);
         assert_eq!(repository.handled[&branch], tip("2"));
+    }
+
+    /// Ones that were suspended since kept a pull request from being merged.
+    #[test]
+    fn a_run_that_finds_nothing_new_renews_the_more_cautious_automations() {
+        let mut repository = repository();
+        let order = order(&["a"]);
+        let name = order.automation.clone();
+        let cautious = CautiousAutomation {
+            automation: ObjectName { namespace: "apps".to_owned(), name: "other".to_owned() },
+            merge: MergeTime::ByHand,
+            branches: None,
+        };
+        assert!(!repository.set_cautious(&name, vec![cautious.clone()]));
+        repository.orders.insert(name.clone(), Arc::new(order));
+        for (now, expected) in
+            [(vec![], false), (vec![cautious.clone()], true), (vec![cautious], false), (vec![], true)]
+        {
+            assert_eq!(repository.set_cautious(&name, now.clone()), expected, "{now:?}");
+            assert_eq!(repository.orders[&name].cautious, now);
+        }
     }
 
     /// The condition left it out, and its closing had no event after a kill.

@@ -9,7 +9,7 @@ use tagboat_api::settings::{MergeTime, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
-use super::super::delivery::{Memory, OwnerHash, PullRequestReason, REBUILD_LABEL};
+use super::super::delivery::{CautiousAutomation, Memory, OwnerHash, PullRequestReason, REBUILD_LABEL};
 use super::super::waiting::WriteRules;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
@@ -120,6 +120,7 @@ pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
         automation,
         base: "main".parse().unwrap(),
         settings: PullRequestSettings::default(),
+        cautious: Vec::new(),
         language: TemplateLanguage::Go,
         facts: BTreeMap::new(),
         rendered: branches.iter().map(|name| name.parse().unwrap()).collect(),
@@ -564,6 +565,40 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
             assert_eq!(*forge.changes.lock(), changes, "{name}");
             assert_eq!(done.has_put_off, is_put_off, "{name}");
         }
+    }
+}
+
+/// It was merged as soon as the automation with `by-hand` had no order.
+#[tokio::test]
+async fn nothing_is_merged_while_a_more_cautious_automation_may_render_the_branch() {
+    let (mut wanted, [told, _]) = kept();
+    wanted.settings.merge = MergeTime::Immediately;
+    let other = |branches: &[&str]| PullRequestOrder {
+        automation: ObjectName { namespace: "apps".to_owned(), name: "other".to_owned() },
+        settings: PullRequestSettings { merge: MergeTime::Immediately, ..PullRequestSettings::default() },
+        reported_open: BTreeSet::new(),
+        ..order(branches)
+    };
+    for (branches, order_of_other, is_merged) in [
+        (Some(&["a"][..]), None, false),
+        (Some(&["b"]), None, true),
+        (None, None, false),
+        (Some(&["a"]), Some(other(&["b"])), false),
+        (None, Some(other(&["b"])), true),
+        // It wants the same by now.
+        (Some(&["a"]), Some(other(&["a"])), true),
+    ] {
+        let cautious = CautiousAutomation {
+            automation: other(&[]).automation,
+            merge: MergeTime::ByHand,
+            branches: branches.map(|names| names.iter().map(|name| name.parse().unwrap()).collect()),
+        };
+        let order = PullRequestOrder { cautious: vec![cautious], ..wanted.clone() };
+        let forge = Failing { listed: Mutex::new(vec![told.clone()]), ..Failing::default() };
+        let orders = [order].into_iter().chain(order_of_other).collect();
+        let done = round_of(&forge, orders, &mut Snapshot::default(), false).await;
+        assert_eq!(done.failure, None);
+        assert_eq!(forge.changes.lock().contains(&"merge"), is_merged, "{branches:?}");
     }
 }
 

@@ -9,7 +9,9 @@ use tagboat_api::{ImageUpdateAutomation, ObjectName, Reason};
 
 use super::super::branch_plan::BranchPlan;
 use super::super::delivered::{Delivered, listed};
-use super::super::delivery::{ImageHash, OwnerHash, PolicyHash, UnsupportedSetting, check_support};
+use super::super::delivery::{
+    CautiousAutomation, ImageHash, OwnerHash, PolicyHash, UnsupportedSetting, check_support,
+};
 use super::super::forge_login::{ForgeAccess, ForgeAccessError};
 use super::super::waiting::WriteGate;
 use super::before_git::LookUp;
@@ -56,6 +58,7 @@ pub struct PullRequestRun {
     owner: OwnerHash,
     base: BranchName,
     settings: PullRequestSettings,
+    cautious: Vec<CautiousAutomation>,
     language: TemplateLanguage,
     reported_open: BTreeSet<u64>,
     contents: BTreeMap<BranchName, BranchContent>,
@@ -98,6 +101,7 @@ impl PullRequestRun {
             automation: name,
             base,
             settings: settings.pull_request.clone(),
+            cautious: Vec::new(),
             language: settings.template_language,
             reported_open,
             contents: BTreeMap::new(),
@@ -131,6 +135,11 @@ impl PullRequestRun {
         self.made_at = Instant::now();
     }
 
+    /// Records the other automations of the repository that want a more cautious merge.
+    pub fn set_cautious(&mut self, cautious: Vec<CautiousAutomation>) {
+        self.cautious = cautious;
+    }
+
     /// Records the changes that the branches make.
     pub fn set_contents(&mut self, contents: BTreeMap<BranchName, BranchContent>) {
         self.contents = contents;
@@ -156,6 +165,7 @@ impl PullRequestRun {
             owner: self.owner.clone(),
             base: self.base.clone(),
             settings: self.settings.clone(),
+            cautious: self.cautious_on(plan),
             language: self.language,
             facts: plan.branches(),
             rendered: plan.bundles().keys().cloned().collect(),
@@ -171,7 +181,14 @@ impl PullRequestRun {
     }
 
     /// Has the pull requests listed again after a run in which git found nothing new.
-    pub fn touch(&self, interval: Duration) {
-        self.queue.touch(&self.automation, self.gate.clone(), interval / 2);
+    pub fn touch(&self, plan: &BranchPlan, interval: Duration) {
+        let renewed = (self.gate.clone(), self.cautious_on(plan));
+        self.queue.touch(&self.automation, renewed, interval / 2);
+    }
+
+    /// Returns the more cautious automations that may render a branch of a plan.
+    fn cautious_on(&self, plan: &BranchPlan) -> Vec<CautiousAutomation> {
+        let is_rendered = |branch: &BranchName| plan.bundle(branch).is_some();
+        self.cautious.iter().filter_map(|one| one.within(&is_rendered)).collect()
     }
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tagboat_api::ObjectName;
+use tagboat_api::settings::MergeTime;
+
 use super::super::delivery::{
-    BranchState, Decision, ImageHash, Memory, OwnerHash, PullRequestOptions, PullRequestReason,
-    PullRequestText, TextError, TextSource, WantedPullRequest, decide,
+    BranchState, CautiousAutomation, Decision, ImageHash, Memory, OwnerHash, PullRequestOptions,
+    PullRequestReason, PullRequestText, TextError, TextSource, WantedPullRequest, decide,
 };
 use super::action::{BranchError, Done};
 use super::order::{BranchContent, PullRequestOrder};
@@ -44,9 +47,7 @@ impl Wanted<'_> {
         };
         !self.images.is_empty() || self.orders.iter().any(|order| is_there(order) || is_missing(order))
     }
-}
 
-impl Wanted<'_> {
     /// Returns the outcome for a branch that an open pull request merges elsewhere.
     fn open_elsewhere(&self, branch: &BranchName, snapshot: &Snapshot) -> Option<PullRequestOutcome> {
         let owners = self.orders.iter().map(|order| order.owner.clone()).collect();
@@ -78,9 +79,29 @@ impl<F: Forge> Round<'_, F> {
             changing.iter().map(|order| order.owner.clone()).collect()
         };
         // One that has nothing to change at the moment may have later, so its caution counts.
-        let options = PullRequestOptions::united(rendering.iter().map(|order| &order.settings));
+        let mut options = PullRequestOptions::united(rendering.iter().map(|order| &order.settings));
+        if let Some(merge) = self.caution_of_others(&rendering, branch) {
+            options.merge = options.merge.min(merge);
+        }
         let orders = if changing.is_empty() { rendering } else { changing };
         Wanted { base, orders, owners, images, options }
+    }
+
+    /// Returns the most cautious merge time of automations without an order for a branch.
+    ///
+    /// They may render it: one that takes no part, has failed, is stalled, or had no run since the start.
+    fn caution_of_others(
+        &self,
+        rendering: &[&Arc<PullRequestOrder>],
+        branch: &BranchName,
+    ) -> Option<MergeTime> {
+        let has_order = |name: &ObjectName| rendering.iter().any(|order| order.automation == *name);
+        let counts = |one: &&CautiousAutomation| {
+            let has_any = self.orders.contains_key(&one.automation);
+            !has_order(&one.automation) && one.counts_for(branch, has_any)
+        };
+        let cautious = rendering.iter().flat_map(|order| &order.cautious);
+        cautious.filter(counts).map(|one| one.merge).min()
     }
 
     /// Works on a branch that automations render.
