@@ -118,6 +118,25 @@ async fn the_caution_of_an_automation_without_a_part_in_the_run_counts() {
     assert_eq!(run("immediately", alone, 0), ["images: merged"]);
 }
 
+/// It was closed, though the branch had the change of the other under review.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_stays_open_while_its_branch_has_a_change_of_an_automation_without_a_forge() {
+    let fleet = fleet("change-without-forge").await;
+    let prod = json!({"push-branch": "images"});
+    let staging = json!({"push-branch": "images", "delivery": "branch"});
+    fleet.write_all(&automations(&prod, &staging), "5.0.3");
+    assert_eq!(all_actions(&fleet), ["images: opened"]);
+    // The value of `prod` reaches the base by another way.
+    fleet.forge.write("main", "prod/app.yaml", &tag_line("5.0.3")).await;
+    for _ in 0..2 {
+        assert_eq!(all_actions(&fleet), ["images: left"]);
+        assert_eq!(fleet.pull().await["state"], "open");
+        assert_eq!(fleet.forge.read("images", "staging/app.yaml").await, tag_line("5.0.3"));
+    }
+    fleet.forge.write("main", "staging/app.yaml", &tag_line("5.0.3")).await;
+    assert_eq!(all_actions(&fleet), ["images: closed (nothing-left)"]);
+}
+
 /// The one without a forge knew of no refusal, and had the branch made anew.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_branch_is_not_made_anew_for_an_automation_without_a_forge() {

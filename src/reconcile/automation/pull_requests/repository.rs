@@ -13,7 +13,7 @@ use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
-use super::outcome::PullRequestOutcome;
+use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::records::Branches;
 use super::round::RoundOutcome;
@@ -199,7 +199,9 @@ impl Repository {
             let mut outcomes: Vec<PullRequestOutcome> =
                 outcome.branches.values().filter(is_own).cloned().collect();
             // Automations that share a branch may know different tips of it. The round went by the one of the outcome.
-            for one in outcomes.iter().filter(|one| !one.has_failed() && one.withheld().is_none()) {
+            // A pull request that was left alone may still have to be refreshed for the tip.
+            let is_left = |one: &PullRequestOutcome| one.action == PullRequestVerb::Left;
+            for one in outcomes.iter().filter(|one| !is_left(one) && one.withheld().is_none()) {
                 if let Some(tip) = one.commit {
                     self.handled.insert(one.branch.clone(), tip);
                 }
@@ -421,7 +423,6 @@ pub(super) mod tests {
 
     use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
-    use super::super::outcome::PullRequestVerb;
     use super::super::round_tests::{order, pull_request};
     use super::super::snapshot::tests::open;
     use super::*;
@@ -599,12 +600,15 @@ pub(super) mod tests {
             (order.automation.clone(), Arc::new(order))
         };
         repository.orders = BTreeMap::from([of("app", "2"), of("web", "1")]);
-        let kept = PullRequestOutcome::without(&branch, &base, PullRequestVerb::Kept);
-        let kept = PullRequestOutcome { commit: Some(tip("2")), ..kept };
-        let branches = BTreeMap::from([((base.clone(), branch.clone()), kept)]);
-        let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
-        repository.take(&repository.orders.clone(), &outcome, None);
-        assert_eq!(repository.handled[&branch], tip("2"));
+        // One that was left alone is still to be refreshed.
+        for (verb, expected) in [(PullRequestVerb::Left, None), (PullRequestVerb::Kept, Some(tip("2")))] {
+            let done = PullRequestOutcome::without(&branch, &base, verb);
+            let done = PullRequestOutcome { commit: Some(tip("2")), ..done };
+            let branches = BTreeMap::from([((base.clone(), branch.clone()), done)]);
+            let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
+            repository.take(&repository.orders.clone(), &outcome, None);
+            assert_eq!(repository.handled.get(&branch).copied(), expected, "{verb:?}");
+        }
     }
 
     /// Ones that were suspended since kept a pull request from being merged.

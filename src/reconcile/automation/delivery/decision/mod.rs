@@ -240,6 +240,10 @@ impl WantedPullRequest<'_> {
             BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere) | BranchState::Failed => {
                 return Ok(Decision::leave(None, open.number));
             }
+            // Another proposer, whose automation has no pull requests or no order yet, has a change for it.
+            BranchState::Current { .. } if self.images.is_empty() => {
+                return Ok(Decision::leave(None, open.number));
+            }
             BranchState::Left(LeftBranch::NothingLeft) | BranchState::Absent => (None, false),
             BranchState::Current { tip, is_new } => (Some(tip), is_new),
         };
@@ -385,8 +389,11 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     if unwanted.branch == BranchState::Left(LeftBranch::EditedByOthers) {
         return Ok(Decision::leave(Some(PullRequestReason::EditedByOthers), open.number));
     }
-    let is_in_use =
-        matches!(unwanted.branch, BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere));
+    // One with a wanted change is that of an automation without pull requests, or without an order yet.
+    let is_in_use = matches!(
+        unwanted.branch,
+        BranchState::Current { .. } | BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere)
+    );
     if is_in_use
         || !may_close(&memory, unwanted.owners, unwanted.readable)
         || !has_judged(open, unwanted.judged)

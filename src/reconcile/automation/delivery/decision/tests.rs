@@ -370,6 +370,23 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             vec![],
             "closed nothing-left #7 body close",
         ),
+        // It was closed though the branch had a change under review.
+        (
+            "nothing left here, and a change of an automation without pull requests",
+            case(&[]),
+            current(true),
+            open(WEB_1),
+            vec![],
+            "left #7",
+        ),
+        (
+            "nothing left here, and the order of another is not there yet",
+            case(&[]),
+            current(false),
+            open(WEB_1),
+            vec![],
+            "left #7",
+        ),
         (
             "nothing left for a branch of others",
             case(&[]),
@@ -651,6 +668,16 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             "left edited-by-others #7",
         ),
         ("in a merge queue", queued, left, vec!["web"], vec![("x/2", WEB_2, true)], "left in-merge-queue #7"),
+        // It was closed though the branch had a change under review.
+        ("a change of another", of(WEB_1), current(false), vec!["web"], vec![], "left #7"),
+        (
+            "a change of another, superseded",
+            of(WEB_1),
+            current(true),
+            vec!["web"],
+            vec![("x/2", WEB_2, true)],
+            "left #7",
+        ),
         (
             "opened by others",
             pull_request("t", "by ann"),
