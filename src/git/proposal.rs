@@ -139,6 +139,20 @@ pub trait Proposer: Send + 'static {
         Ok(draft.commit.edits.clone())
     }
 
+    /// Returns true if another tree has all values that a draft sets.
+    ///
+    /// # Errors
+    ///
+    /// If `checkpoint` returns an error.
+    fn has_values(
+        &self,
+        _draft: &BranchDraft,
+        _tree: &dyn FileTree,
+        _checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
+
     /// Decides about the commit of an absent proposer on a shared branch.
     ///
     /// `proposal` is the name of its proposals.

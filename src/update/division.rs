@@ -15,6 +15,7 @@ use super::held_values::HeldValues;
 use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::marker::Marker;
 use super::plan::{UpdatePlan, UpdateRequest};
+use super::report::MarkerOutcome;
 use super::result::{ObjectChanges, ResultV2};
 use super::setter::Setters;
 use super::tree::{Entry, FileTree};
@@ -30,6 +31,12 @@ pub struct PlanPart {
 }
 
 impl PlanPart {
+    /// Returns the setters whose values the edits change.
+    pub fn setters(&self) -> BTreeSet<String> {
+        let changes = self.result.file_changes.values().flat_map(|objects| objects.values()).flatten();
+        changes.map(|change| change.setter.clone()).collect()
+    }
+
     fn add(&mut self, edit: FileEdit, changes: Arc<ObjectChanges>) {
         self.result.file_changes.insert(Arc::clone(&edit.key), changes);
         self.edits.push(edit);
@@ -60,6 +67,39 @@ pub fn edits_in(
         others.extend(edit_of(tree, entry, &edit.key, setters, (held, limits)).map(|(edit, _)| edit));
     }
     Ok(others)
+}
+
+/// Returns true if the files of some edits have the wanted values in another tree.
+///
+/// Each of the setters `changed`, which the edits give another value, has its wanted one in one of these files, and none of the
+/// others in them would be changed. A file that is gone there, or cannot be read as YAML, has no value.
+///
+/// # Errors
+///
+/// If `checkpoint` returns an error.
+pub fn have_values(
+    tree: &dyn FileTree,
+    (edits, changed): (&[FileEdit], &BTreeSet<String>),
+    setters: &Setters,
+    (held, limits): (&HeldValues, &Limits),
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<bool, Interrupt> {
+    let mut found = BTreeSet::new();
+    for edit in edits {
+        checkpoint(Progress::default())?;
+        let entry = Entry { content: None, ..edit.entry.clone() };
+        let mut content = Vec::new();
+        if tree.read(&entry, limits.file_size, &mut content).is_err() {
+            continue;
+        }
+        let Ok(outcome) = update_file(&content, setters, held.of_file(&entry.path), limits) else { continue };
+        if !outcome.splices.is_empty() {
+            return Ok(false);
+        }
+        let current = outcome.markers.into_iter().filter(|one| one.outcome == MarkerOutcome::Current);
+        found.extend(current.map(|one| one.marker.setter));
+    }
+    Ok(changed.is_subset(&found))
 }
 
 /// Divides the edits of a plan of `tree` by groups of policies.
@@ -229,6 +269,46 @@ mod tests {
         assert_eq!((parts, edits), (vec![vec![shared("1", "v2", "1"), two("v2", "1")]], vec![2]));
         let (parts, _) = parts_of(&[&["a", "b", "c"], &[]]);
         assert_eq!(parts, [vec![one(), shared("v2", "v2", "v2"), two("v2", "v2")], vec![]]);
+    }
+
+    /// A tree without the file counted as one with all values.
+    #[test]
+    fn a_tree_has_the_values_of_edits_only_if_it_has_each_changed_setter_with_its_value() {
+        let base = tree(&[("one.yaml", &[("a", "1"), ("b", "1")]), ("two.yaml", &[("a", "1")])]);
+        let request = request();
+        let groups = [BTreeSet::from(["a", "b"].map(name))];
+        let plan = plan(&base, &request, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
+        let parts = divide(&plan, &base, &request, &groups, &mut |_| Ok(())).unwrap();
+        let changed = parts[0].setters();
+        let setters = request.setters.restricted_to(&groups[0]);
+        let have = |other: &Tree, checkpoint: &mut Checkpoint<'_>| {
+            let of_request = (&request.held, &request.limits);
+            have_values(other, (&parts[0].edits, &changed), &setters, of_request, checkpoint)
+        };
+        for (one, two, expected) in [
+            (&[("a", "v2"), ("b", "v2")][..], &[("a", "v2")][..], true),
+            // Others have added a marker with the old value since.
+            (&[("a", "v2"), ("b", "v2")], &[], true),
+            // A policy of no group counts no more than the rest of a file.
+            (&[("a", "v2"), ("b", "v2"), ("c", "1")], &[], true),
+            (&[("a", "v2"), ("b", "1")], &[("a", "v2")], false),
+            (&[("a", "v2"), ("b", "v2")], &[("a", "1")], false),
+            // Others have added the only marker of the policy.
+            (&[("a", "v2")], &[], false),
+            (&[], &[("a", "v2")], false),
+        ] {
+            let other = tree(&[("one.yaml", one), ("two.yaml", two)]);
+            assert_eq!(have(&other, &mut |_| Ok(())), Ok(expected), "{one:?} {two:?}");
+        }
+        let both: &[(&str, &str)] = &[("a", "v2"), ("b", "v2")];
+        // Others have added a file with the old value since, or have moved them.
+        for (path, expected) in [("one.yaml", true), ("old.yaml", false)] {
+            assert_eq!(have(&tree(&[(path, both)]), &mut |_| Ok(())), Ok(expected), "{path}");
+        }
+        let broken = Tree([("one.yaml".to_owned(), format!("x: [\n{}", line("a", "v2")))].into());
+        assert_eq!(have(&broken, &mut |_| Ok(())), Ok(false));
+        let interrupted = have(&tree(&[]), &mut |_| Err(Interrupt::Cancelled));
+        assert_eq!(interrupted, Err(Interrupt::Cancelled));
     }
 
     #[test]

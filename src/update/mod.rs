@@ -51,7 +51,7 @@ pub mod tree;
 pub mod tree_limits;
 
 pub use budget::{MAX_CHANGES, ReportedMarkers};
-pub use division::{PlanPart, divide, edits_in};
+pub use division::{PlanPart, divide, edits_in, have_values};
 pub use edit::FileEdit;
 pub use error::{PlanError, ScopeError};
 pub use held_values::{FileHolds, HeldValues};

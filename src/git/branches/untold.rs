@@ -14,7 +14,7 @@ use crate::update::Checkpoint;
 impl<P: Proposer> BranchAttempt<P> {
     /// Returns true if a person has refused all wanted values of a branch.
     ///
-    /// The refused tip is the present one, and has them.
+    /// The refused tip is the present one, and has them. One that lacks a file or a marker of them does not.
     pub(super) fn is_refused_there(
         &self,
         branch: &Branch,
@@ -24,9 +24,10 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some(tip) = branch.refused_tip() else { return Ok(false) };
         let root = object::find_commit(objects.repository(), tip)?.tree_id();
         let tree = GitTree::of_tree(objects.repository(), root)?;
-        for draft in self.drafts(branch) {
-            let missing = self.edits_in(draft, branch, &tree, checkpoint).map_err(CommitError::from)?;
-            if !missing.is_empty() {
+        for (index, number) in &branch.drafts {
+            let state = &self.states[*index];
+            let has_values = state.proposal.proposer.has_values(&state.drafts[*number], &tree, checkpoint);
+            if !has_values.map_err(CommitError::from)? {
                 return Ok(false);
             }
         }

@@ -41,6 +41,8 @@ pub struct BranchPlan {
     bundle_images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
     /// The images that each branch sets, once the update is planned.
     images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
+    /// The setters whose values each branch changes, once the update is planned.
+    setters: BTreeMap<BranchName, BTreeSet<String>>,
 }
 
 /// The settings by which an automation's own branches get their names.
@@ -234,6 +236,7 @@ impl BranchPlan {
             is_complete: false,
             bundle_images: BTreeMap::new(),
             images: BTreeMap::new(),
+            setters: BTreeMap::new(),
         };
         plan.select(request, policies)?;
         Ok(plan)
@@ -267,6 +270,16 @@ impl BranchPlan {
     /// Records the images that each branch sets, on which a refusal depends.
     pub fn set_images(&mut self, images: BTreeMap<BranchName, BTreeSet<ImageHash>>) {
         self.images = images;
+    }
+
+    /// Records the setters whose values each branch changes.
+    pub fn set_setters(&mut self, setters: BTreeMap<BranchName, BTreeSet<String>>) {
+        self.setters = setters;
+    }
+
+    /// Returns the setters whose values a branch changes, if it changes some.
+    pub fn setters(&self, branch: &BranchName) -> Option<&BTreeSet<String>> {
+        self.setters.get(branch)
     }
 
     /// Renders the names again after another selection.

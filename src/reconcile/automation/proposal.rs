@@ -38,7 +38,7 @@ use crate::objects::ObjectName;
 use crate::update::diff;
 use crate::update::{
     Checkpoint, FileEdit, FileTree, HeldValues, Interrupt, MarkerIndex, OwnMarkers, PlanError, Progress,
-    ReportedMarkers, ResultV2, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
+    ReportedMarkers, ResultV2, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, have_values, plan,
 };
 
 /// The level of detail in the findings of a reconcile.
@@ -468,18 +468,20 @@ impl Proposer for UpdateProposal {
         plan.edits = Vec::new();
         // The plan is kept even if a message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
-        let (mut drafts, mut contents) = (Vec::new(), BTreeMap::new());
+        let (mut drafts, mut contents, mut setters) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for (branch, part) in bundles.into_keys().zip(parts).filter(|(_, part)| !part.edits.is_empty()) {
             let message = self.message.render(&self.update, (plan, &part.result), checkpoint)?;
             if self.pull_requests.is_some() {
                 contents.insert(branch.clone(), self.message.content(&self.update, &part.result, &message));
             }
             self.wait.add_branch(branch.clone(), self.message.change(&self.update, &part.result));
+            setters.insert(branch.clone(), part.setters());
             drafts.push((branch, part.edits, message));
         }
         if let Some(branches) = &mut self.branches {
             let images = contents.iter().map(|(branch, content)| (branch.clone(), content.images()));
             branches.set_images(images.collect());
+            branches.set_setters(setters);
         }
         self.pull_requests.iter_mut().for_each(|run| run.set_contents(std::mem::take(&mut contents)));
         if self.detail == Detail::Warnings {
@@ -501,6 +503,20 @@ impl Proposer for UpdateProposal {
         };
         let (setters, limits) = (self.update.setters.restricted_to(bundle), &self.update.limits);
         edits_in(tree, &draft.commit.edits, &setters, (&self.update.held, limits), checkpoint)
+    }
+
+    fn has_values(
+        &self,
+        draft: &BranchDraft,
+        tree: &dyn FileTree,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<bool, Interrupt> {
+        let plan = self.branches.as_ref();
+        let known = plan.and_then(|plan| Some((plan.bundle(&draft.branch)?, plan.setters(&draft.branch)?)));
+        let Some((bundle, changed)) = known else { return Ok(false) };
+        let (setters, limits) = (self.update.setters.restricted_to(bundle), &self.update.limits);
+        let values = (draft.commit.edits.as_slice(), changed);
+        have_values(tree, values, &setters, (&self.update.held, limits), checkpoint)
     }
 
     fn absence(&self, branch: &BranchName, proposal: &str) -> Absence {

@@ -70,6 +70,23 @@ async fn a_refusal_stands_if_the_person_replaces_the_body() {
     assert_eq!(action(&fleet.run()), "kept");
 }
 
+/// Its images counted as refused for ever, because the refused branch lacks the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_of_a_file_that_a_refused_branch_lacks_was_not_refused() {
+    let (fleet, number) = opened("replaced-moved").await;
+    fleet.edit(number, json!({"body": "We stay at 4.0.6.", "state": "closed"})).await;
+    assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+    // People move the file.
+    let found = fleet.forge.call("GET", "contents/app.yaml?ref=main", Value::Null).await;
+    let gone = json!({"sha": found["sha"], "message": "Move it", "branch": "main"});
+    fleet.forge.call("DELETE", "contents/app.yaml", gone).await;
+    fleet.forge.write("main", "apps/app.yaml", &tag_line("4.0.6")).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(fleet.forge.read(BRANCH, "apps/app.yaml").await, tag_line("6.0.0"));
+    assert_eq!(action(&fleet.run()), "kept");
+}
+
 /// The next pull request of the branch got the image.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_pull_request_gets_no_image_that_a_person_has_refused() {
