@@ -106,8 +106,11 @@ impl Branch {
     }
 
     /// Returns the tip if a person has refused the wanted branch with it.
+    ///
+    /// The branch still has it, or was deleted.
     pub(super) fn refused_tip(&self) -> Option<CommitId> {
-        self.tip.filter(|tip| self.facts.refused_tip == Some(*tip) && !self.drafts.is_empty())
+        let is_last = |tip: &CommitId| self.tip.is_none_or(|now| now == *tip);
+        self.facts.refused_tip.filter(|tip| is_last(tip) && !self.drafts.is_empty())
     }
 
     /// Returns true if nothing is wanted of it, and no forge tells its end.
@@ -398,7 +401,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 Ok(found) => found,
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
-            if self.is_refused_there(branch, &objects, &mut |_| deadline.check())? {
+            if self.is_refused_there(branch, &objects, journal, &mut |_| deadline.check())? {
                 branch.facts.is_refused = true;
             }
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);

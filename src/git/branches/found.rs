@@ -44,7 +44,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 branch.has_lost_base = true;
             }
         }
-        let refused: Vec<CommitId> = branches.iter().filter_map(Branch::refused_tip).collect();
+        self.fetch_deleted(branches, context, journal)?;
+        let present = branches.iter().filter(|branch| branch.tip.is_some());
+        let refused: Vec<CommitId> = present.filter_map(Branch::refused_tip).collect();
         let mut unknown: Vec<(&mut Branch, CommitId, Option<CommitId>)> = Vec::new();
         for branch in branches {
             let BranchFacts { is_finished, has_pull_request, is_deleted_if_stale, .. } = branch.facts;

@@ -33,7 +33,7 @@ pub struct BranchFacts {
     pub is_refused: bool,
     /// The tip with which a person has refused the branch without naming its change.
     ///
-    /// The branch stays as it is if it has this tip and all wanted values.
+    /// If this tip has all wanted values, the branch stays as it is at the tip, and is not created again.
     pub refused_tip: Option<CommitId>,
     /// If the branch does not exist, a person has deleted it.
     ///

@@ -1,27 +1,67 @@
 //! Branches that a person has refused without a word about their change.
 //!
-//! The pull request says no more which images it had, so the branch does.
+//! The pull request says no more which images it had, so the branch does. Of a deleted one, the push journal has the change, or the
+//! server its last tip, which forges keep as the head of the pull request.
 
 use super::attempt::{Branch, BranchAttempt};
+use crate::git::attempt::context::AttemptContext;
 use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
 use crate::git::object;
 use crate::git::pack::NewObjects;
 use crate::git::proposal::Proposer;
+use crate::git::push_journal::PushJournal;
 use crate::git::tree::GitTree;
 use crate::update::Checkpoint;
 
+impl Branch {
+    /// Returns true if a person has refused the wanted change, by the push journal.
+    fn is_refused_change(&self, journal: &PushJournal) -> bool {
+        let own = self.refused_tip().and_then(|tip| journal.own_tip(&self.name, tip));
+        own.is_some_and(|own| own.change == self.change)
+    }
+}
+
 impl<P: Proposer> BranchAttempt<P> {
+    /// Fetches the refused tips of deleted branches, unless the journal has the wanted change.
+    ///
+    /// A server that does not serve one leaves it unknown what was refused.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer.
+    pub(super) fn fetch_deleted(
+        &self,
+        branches: &[Branch],
+        context: &AttemptContext<'_>,
+        journal: &PushJournal,
+    ) -> Result<(), SyncError> {
+        for branch in branches.iter().filter(|branch| branch.tip.is_none()) {
+            let unknown = branch.refused_tip().filter(|_| !branch.is_refused_change(journal));
+            if let Some(tip) = unknown.filter(|tip| !context.mirror.has(*tip)) {
+                context.is_at_server(tip)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns true if a person has refused all wanted values of a branch.
     ///
-    /// The refused tip is the present one, and has them. One that lacks a file or a marker of them does not.
+    /// The refused tip is the present one or that of a deleted branch, and has them. One that lacks a file or a marker of them does not.
     pub(super) fn is_refused_there(
         &self,
         branch: &Branch,
         objects: &NewObjects<'_>,
+        journal: &PushJournal,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<bool, SyncError> {
         let Some(tip) = branch.refused_tip() else { return Ok(false) };
+        if branch.is_refused_change(journal) {
+            return Ok(true);
+        }
+        if !object::has_commit(objects.repository(), tip) {
+            return Ok(false);
+        }
         let root = object::find_commit(objects.repository(), tip)?.tree_id();
         let tree = GitTree::of_tree(objects.repository(), root)?;
         for (index, number) in &branch.drafts {

@@ -70,6 +70,31 @@ async fn a_refusal_stands_if_the_person_replaces_the_body() {
     assert_eq!(action(&fleet.run()), "kept");
 }
 
+/// It was opened again: the branch told no more which images were refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_stands_if_the_person_replaces_the_body_and_deletes_the_branch() {
+    let (fleet, number) = opened("replaced-deleted").await;
+    fleet.edit(number, json!({"body": "We stay at 4.0.6.", "state": "closed"})).await;
+    let path = format!("branches/{}", BRANCH.replace('/', "%2F"));
+    fleet.forge.call("DELETE", &path, Value::Null).await;
+    for change in ["nothing", "the base", "the state"] {
+        match change {
+            "the base" => {
+                let text = format!("a: 1\n{}", tag_line("4.0.6"));
+                drop(fleet.forge.write("main", "app.yaml", &text).await);
+            }
+            "the state" => fleet.lose_state(),
+            _ => {}
+        }
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)", "{change}");
+        assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, None), "{change}");
+        assert_eq!(fleet.delivery(), format!("True Current refused by a person: #{number}"), "{change}");
+    }
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(action(&fleet.run()), "kept");
+}
+
 /// Its images counted as refused for ever, because the refused branch lacks the file.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_of_a_file_that_a_refused_branch_lacks_was_not_refused() {

@@ -305,8 +305,10 @@ impl Repository {
             match reason {
                 LeftReason::AwaitingForge => !facts.is_unknown,
                 LeftReason::Refused => {
-                    let is_refused = facts.is_refused_at(outcome.tip)
-                        || outcome.tip.is_some() && facts.refused_tip == outcome.tip;
+                    // The branch has the refused tip, or was deleted with it.
+                    let has_refused = |tip: CommitId| outcome.tip.is_none_or(|now| now == tip);
+                    let is_refused =
+                        facts.is_refused_at(outcome.tip) || facts.refused_tip.is_some_and(has_refused);
                     !facts.is_unknown && !is_refused
                 }
                 LeftReason::OpenElsewhere { .. } => !facts.is_unknown && facts.open_elsewhere.is_none(),

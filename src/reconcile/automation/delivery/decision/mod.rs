@@ -210,18 +210,15 @@ impl WantedPullRequest<'_> {
     }
 
     /// Returns the pull request by which a person has refused the tip of a branch.
-    fn refused_at<'p>(
-        &self,
-        branch: BranchState,
-        past: &'p [PastPullRequest],
-    ) -> Option<&'p PastPullRequest> {
-        let tip = match branch {
-            BranchState::Current { tip, is_new: false } => Some(tip),
-            // Git has found the wanted images there.
-            BranchState::Left(LeftBranch::Refused) => self.judged,
-            _ => None,
-        };
-        untold_refusal(past).filter(|closed| tip.is_some() && closed.head_commit == tip)
+    fn refused_at<'p>(&self, branch: BranchState, past: &'p [PastPullRequest]) -> Option<&'p PastPullRequest> {
+        untold_refusal(past).filter(|closed| match branch {
+            BranchState::Current { tip, is_new: false } => closed.head_commit == Some(tip),
+            // Git has found the wanted images at its head. A deleted branch has no tip any more.
+            BranchState::Left(LeftBranch::Refused) => {
+                closed.head_commit.is_some() && self.judged.is_none_or(|tip| closed.head_commit == Some(tip))
+            }
+            _ => false,
+        })
     }
 
     fn of_open(&self, branch: BranchState, open: &PullRequest) -> Result<Decision, TextError> {

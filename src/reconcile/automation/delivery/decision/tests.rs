@@ -561,6 +561,21 @@ fn a_person_who_replaces_the_body_refuses_the_tip_of_the_branch() {
             vec![closed(Some(tip()))],
             refused,
         ),
+        // It was opened again if the person also deleted the branch.
+        (
+            "the branch was deleted, and git found its values",
+            BranchState::Left(LeftBranch::Refused),
+            None,
+            vec![closed(Some(tip()))],
+            refused,
+        ),
+        (
+            "another tip was refused",
+            BranchState::Left(LeftBranch::Refused),
+            Some(other),
+            vec![closed(Some(tip()))],
+            "nothing",
+        ),
         ("another tip", current(false), Some(tip()), vec![closed(Some(other))], "opened"),
         ("an unknown tip", current(false), Some(tip()), vec![closed(None)], "opened"),
         ("made by this run", current(true), Some(tip()), vec![closed(Some(tip()))], "opened"),
