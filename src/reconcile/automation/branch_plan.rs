@@ -334,6 +334,12 @@ impl BranchPlan {
         BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
     }
 
+    /// Returns true if a branch was handed back, and its pull request has ended.
+    pub fn is_given_up(&self, branch: &BranchName) -> bool {
+        let known = self.pull_requests.as_ref();
+        known.is_some_and(|known| known.given_up(self.base()).any(|given_up| given_up == branch))
+    }
+
     /// Returns the branches with their policies.
     pub fn bundles(&self) -> &BTreeMap<BranchName, BTreeSet<ObjectName>> {
         &self.bundles.branches

@@ -128,13 +128,18 @@ impl UpdateProposal {
         run.submit(plan, &self.readability(plan), delivered.clone(), interval);
     }
 
-    /// Returns the branches of the run that no policy renders.
+    /// Returns the branches that the run was to end.
+    ///
+    /// No policy renders them, or people have handed them back.
     pub fn ended_branches(&self) -> Vec<&BranchOutcome> {
-        let is_rendered = |one: &BranchOutcome| {
-            self.branches.as_ref().is_some_and(|plan| plan.bundle(&one.branch).is_some())
+        let is_kept = |one: &BranchOutcome| {
+            let plan = self.branches.as_ref();
+            let is_rendered =
+                plan.is_some_and(|plan| plan.bundle(&one.branch).is_some() && !plan.is_given_up(&one.branch));
+            is_rendered && one.action != BranchAction::Deleted
         };
         let branches = self.delivered.iter().flat_map(|delivered| &delivered.branches);
-        branches.filter(|one| !is_rendered(one)).collect()
+        branches.filter(|one| !is_kept(one)).collect()
     }
 
     /// Marks the values as waiting that the automation's own branches may not get yet.

@@ -182,7 +182,11 @@ async fn a_branch_that_is_handed_back_ends_if_nothing_is_left_to_change() {
     fleet.forge.write("main", "app.yaml", &tag_line("5.0.3")).await;
     assert_eq!(action(&fleet.run()), "left (edited-by-others)");
     hand_back(&fleet, number).await;
-    assert_eq!(action(&fleet.run()), "closed (nothing-left)");
+    let report = fleet.run();
+    assert_eq!(action(&report), "closed (nothing-left)");
+    // It was still reported as left.
+    let branches = report["branches"].as_array().unwrap();
+    assert_eq!((branches.len(), branches[0]["action"].as_str()), (1, Some("deleted")), "{report:#}");
     let pull = fleet.pull().await;
     assert_eq!((pull["state"].as_str(), labels(&pull)), (Some("closed"), vec![]));
     assert_eq!(fleet.forge.tip(BRANCH).await, None);
