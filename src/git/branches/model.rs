@@ -31,8 +31,9 @@ pub struct BranchFacts {
     ///
     /// With an open pull request, this counts unless that has the change.
     pub is_refused: bool,
-    /// The tip with which a person has refused the branch without naming its change.
+    /// The tip with which a person has refused the branch.
     ///
+    /// It is there if the change that was refused is not known, or there is none to compare.
     /// If this tip has all wanted values, the branch stays as it is at the tip, and is not created again.
     pub refused_tip: Option<CommitId>,
     /// If the branch does not exist, a person has deleted it.
@@ -79,19 +80,21 @@ impl BranchFacts {
     /// Unites the facts that several proposals have about one branch.
     ///
     /// Each comes with true if the proposal has a change for it. One change that was not refused suffices for a new branch. A
-    /// proposal without a forge does not count, as it cannot know of a refusal.
+    /// proposal without a forge does not count, as it cannot know of a refusal. If it alone has a change, the refused tip tells.
     pub fn united(all: &[(bool, Self)]) -> Self {
         let asked = || all.iter().filter(|(_, facts)| !facts.is_without_forge);
         let has_change = asked().any(|(has_change, _)| *has_change);
         let decides = |own: &&(bool, Self)| own.0 == has_change;
+        // Of a proposal without a change, it is not known which images a person has refused.
+        let is_known = has_change || !all.iter().any(|(has_change, _)| *has_change);
         let any = |fact: fn(&Self) -> bool| all.iter().any(|(_, facts)| fact(facts));
         let each = |fact: fn(&Self) -> bool| {
             asked().next().is_some() && asked().filter(decides).all(|(_, facts)| fact(facts))
         };
         Self {
             is_unknown: any(|facts| facts.is_unknown),
-            is_refused: each(|facts| facts.is_refused),
-            refused_tip: all.iter().find_map(|(_, facts)| facts.refused_tip),
+            is_refused: is_known && each(|facts| facts.is_refused),
+            refused_tip: asked().filter(decides).find_map(|(_, facts)| facts.refused_tip),
             is_refused_if_absent: each(|facts| facts.is_refused_if_absent),
             has_pull_request: any(|facts| facts.has_pull_request),
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
@@ -402,11 +405,23 @@ mod tests {
         let refused = BranchFacts { is_refused: true, ..BranchFacts::default() };
         for (all, expected) in [
             (&[(true, refused), (true, without)][..], true),
-            (&[(false, refused), (true, without)], true),
+            // Nobody has refused its change, unless the refused tip has it.
+            (&[(false, refused), (true, without)], false),
+            (&[(false, refused), (false, without)], true),
             (&[(true, BranchFacts::default()), (true, without)], false),
             (&[(true, without), (true, without)], false),
         ] {
             assert_eq!(BranchFacts::united(all).is_refused, expected, "{all:?}");
+        }
+        let tip = Some("1".repeat(40).parse().unwrap());
+        let at_tip = BranchFacts { refused_tip: tip, ..refused };
+        for (all, expected) in [
+            (&[(false, at_tip), (true, without)][..], tip),
+            // It tells the images of its own change.
+            (&[(true, refused), (false, at_tip), (true, without)], None),
+            (&[(true, without), (true, without)], None),
+        ] {
+            assert_eq!(BranchFacts::united(all).refused_tip, expected, "{all:?}");
         }
         let stale = BranchFacts { is_deleted_if_stale: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(false, stale), (false, stale)]), stale);

@@ -186,7 +186,8 @@ impl UpdateProposal {
 
     /// Returns the selected policies, with true for those that are readable.
     ///
-    /// Of these it is known whether the base needs a change. Of those without an image or a usable branch it is not, and of none if a file with markers cannot be parsed.
+    /// Of these it is known whether the base needs a change. Of those without an image or a usable branch it is not, and of none if a
+    /// file with markers cannot be parsed.
     fn readability(&self, plan: &BranchPlan) -> BTreeMap<&ObjectName, bool> {
         let is_invalid = |policy: &ObjectName| plan.invalid().iter().any(|invalid| invalid.policy == *policy);
         let selected = self.update.setters.selected();

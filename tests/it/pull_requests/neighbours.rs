@@ -154,4 +154,14 @@ async fn a_refused_branch_is_not_made_anew_for_an_automation_without_a_forge() {
         assert_eq!(all_actions(&fleet), ["images: left (closed-by-a-person)"]);
         assert_eq!(fleet.forge.tip("images").await, tip);
     }
+    // The one with a forge has nothing to change any more, and the image stays refused.
+    fleet.forge.write("main", "prod/app.yaml", &tag_line("5.0.3")).await;
+    assert_eq!(all_actions(&fleet), Vec::<String>::new());
+    assert_eq!(fleet.forge.tip("images").await, tip);
+    // All images of the other counted as refused.
+    fleet.forge.write("main", "prod/app.yaml", &tag_line("6.0.0")).await;
+    fleet.write_all(&automations(&prod, &staging), "6.0.0");
+    assert_eq!(all_actions(&fleet), Vec::<String>::new());
+    let expected = format!("a: 1\n{}", tag_line("6.0.0"));
+    assert_eq!(fleet.forge.read("images", "staging/app.yaml").await, expected);
 }

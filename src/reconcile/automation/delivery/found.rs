@@ -44,8 +44,8 @@ impl FoundPullRequests<'_> {
 
 /// Returns the facts about a branch whose bundle has these images to set.
 ///
-/// They are unknown until the past pull requests were looked up, beside an open one too if the images are not in it. A branch has served its purpose only if its newest pull
-/// request was one of `owner`, the automation.
+/// They are unknown until the past pull requests were looked up, beside an open one too if the images are not in it. A branch has
+/// served its purpose only if its newest pull request was one of `owner`, the automation.
 pub fn branch_facts(
     images: &BTreeSet<ImageHash>,
     owner: &OwnerHash,
@@ -64,8 +64,11 @@ pub fn branch_facts(
         };
     }
     let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
-    let is_refused = refusal(images, past).is_some();
-    let refused_tip = untold_refusal(past).and_then(|closed| closed.head_commit);
+    let refused = refusal(images, past);
+    let is_refused = refused.is_some();
+    // Without images of its own, those of others on the branch count.
+    let at_tip = if images.is_empty() { refused } else { untold_refusal(past) };
+    let refused_tip = at_tip.and_then(|closed| closed.head_commit);
     let is_own =
         |one: &PastPullRequest| one.memory.as_ref().is_some_and(|memory| memory.owners.contains(owner));
     let is_finished = newest(past).is_some_and(|newest| has_ended(newest) && is_own(newest));
@@ -318,6 +321,30 @@ pub(super) mod tests {
         ] {
             let numbers: Vec<u64> = past_of(ended).iter().map(|one| one.number).collect();
             assert_eq!(numbers, kept);
+        }
+    }
+
+    /// All images of an automation without a forge counted as refused.
+    #[test]
+    fn a_closed_pull_request_refuses_what_its_head_has_of_others() {
+        let head: Option<CommitId> = Some("1".repeat(40).parse().unwrap());
+        let at = |state, closed| PullRequest {
+            head_commit: head,
+            ..with_images(9, state, &[("web", "1")], closed)
+        };
+        let [none, same, other] = [None, Some("1"), Some("2")]
+            .map(|tag| tag.map(|tag| image("web", tag)).into_iter().collect::<BTreeSet<_>>());
+        for (name, images, past, expected) in [
+            ("closed by a person", &none, at(Closed, None), (true, head)),
+            ("closed by us", &none, at(Closed, Some(ClosedReason::NothingLeft)), (false, None)),
+            ("merged", &none, at(Merged, None), (false, None)),
+            ("its last line tells of this image", &same, at(Closed, None), (true, None)),
+            ("its last line does not have this image", &other, at(Closed, None), (false, None)),
+        ] {
+            let past = Some(std::slice::from_ref(&past));
+            let found = FoundPullRequests { past, ..FoundPullRequests::default() };
+            let facts = branch_facts(images, &owner("fleet"), found);
+            assert_eq!((facts.is_refused, facts.refused_tip), expected, "{name}");
         }
     }
 
