@@ -65,7 +65,9 @@ impl PullRequestProgress {
         known: &BTreeSet<u64>,
         snapshot: &Snapshot,
     ) -> Self {
-        let Self { mut ended, mut unreported, done, .. } = before.cloned().unwrap_or_default();
+        let Self { mut ended, mut unreported, mut done, .. } = before.cloned().unwrap_or_default();
+        // A person has reopened it, and its next end is another one.
+        done.retain(|number| !snapshot.is_open(*number));
         unreported.extend(outcomes.iter().flat_map(events_of));
         let mut unseen: BTreeSet<u64> = before.map(Self::listed).unwrap_or_default();
         unseen.extend(known);
@@ -102,7 +104,9 @@ impl EndedPullRequest {
             url: one.url.clone(),
             is_merged: one.state == PullRequestState::Merged,
         };
-        numbers.iter().filter_map(|number| snapshot.ended(*number).map(ended)).collect()
+        // The closed ones of a branch are not looked up again when a person reopens one.
+        let closed = numbers.iter().filter(|number| !snapshot.is_open(**number));
+        closed.filter_map(|number| snapshot.ended(*number).map(ended)).collect()
     }
 
     fn event(&self) -> PullRequestEvent {

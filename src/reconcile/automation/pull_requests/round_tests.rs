@@ -467,6 +467,33 @@ async fn a_rate_limit_for_reads_ends_look_ups_for_reports_and_no_merge() {
     assert_eq!(progress.listed(), BTreeSet::from([3, 4]));
 }
 
+/// There was no event of the merge until a restart.
+#[tokio::test]
+async fn a_pull_request_that_was_closed_and_reopened_is_announced_when_it_is_merged() {
+    let (mut order, [open, _]) = kept();
+    let ended = |state| vec![PullRequest { state, ..open.clone() }];
+    let (mut snapshot, mut progress, mut events) = (Snapshot::default(), None, Vec::new());
+    for (listed, found) in [
+        (Vec::new(), ended(PullRequestState::Closed)),
+        (vec![open.clone()], Vec::new()),
+        (Vec::new(), ended(PullRequestState::Merged)),
+    ] {
+        let forge = Failing { listed: Mutex::new(listed), found, ..Failing::default() };
+        // Each is announced once.
+        for _ in 0..2 {
+            let done = round(&forge, order.clone(), &mut snapshot).await;
+            let (outcomes, reported) = (done.all().cloned().collect(), &order.reported_open);
+            let now =
+                PullRequestProgress::after(progress.as_ref(), (outcomes, done.failure), reported, &snapshot);
+            events.extend(now.events(Some(reported)).into_iter().map(|event| event.key));
+            order.reported_open = now.listed();
+            let after = progress.insert(now.clone());
+            after.announced(&now);
+        }
+    }
+    assert_eq!(events, ["PullRequestClosed 7 ", "PullRequestOpened 7 ", "PullRequestMerged 7 "]);
+}
+
 /// The event of the closing was lost.
 #[tokio::test]
 async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() {
