@@ -265,7 +265,8 @@ impl PullRequestProgress {
 
     /// Returns the events of a report.
     ///
-    /// `listed` are the open pull requests that the last report listed, if it had a list. So an action is announced even if the process was killed after it.
+    /// `listed` are the open pull requests that the last report listed, if it had a list. So an action is announced even if the
+    /// process was killed after it.
     pub fn events(&self, listed: Option<&BTreeSet<u64>>) -> Vec<PullRequestEvent> {
         let mut events = self.unreported.clone();
         for outcome in self.outcomes.iter().filter(|outcome| outcome.is_open) {
