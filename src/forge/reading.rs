@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::exchange::ApiResponse;
-use crate::git::{BranchName, CommitId};
+use crate::git::{BranchName, CommitId, tells_archived};
 use crate::printable::printable;
 
 /// The maximum length of a message of a forge, in characters.
@@ -86,14 +86,9 @@ pub(super) fn one_line(text: &str) -> String {
     format!("{}{mark}", printable(&cut))
 }
 
-/// Words by which forges say that a repository is archived.
-const ARCHIVED: [&str; 4] =
-    ["repository was archived", "repository is archived", "archived repository", "archived project"];
-
 /// Adds to a forge's message what can be done, if that is known.
 pub(super) fn with_remedy(message: String) -> String {
-    let lower = message.to_ascii_lowercase();
-    if ARCHIVED.iter().any(|words| lower.contains(words)) {
+    if tells_archived(&message) {
         return format!("{message}: unarchive the repository, or suspend the automation");
     }
     message
@@ -148,11 +143,12 @@ mod tests {
         }
     }
 
+    /// Gitea's words, which git knew, had none.
     #[test]
     fn an_archived_repository_has_a_remedy() {
         for (said, has_remedy) in [
             ("Repository was archived so is read-only.", true),
-            ("This repository is archived", true),
+            ("This repo is archived", true),
             ("archive/fleet: no", false),
         ] {
             let told = with_remedy(said.to_owned());

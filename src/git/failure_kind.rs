@@ -4,6 +4,7 @@
 //! output without any of the messages below is passed on as it is.
 
 use super::access::LoginOwner;
+use super::archived::tells_archived;
 use super::git_output::GitOutput;
 
 /// The kind of a failure at a remote or on the way to it.
@@ -57,7 +58,7 @@ pub enum FailureKind {
 
 /// Messages of failures, with their kinds.
 /// The first match counts, so specific messages are in front of general ones.
-const MESSAGES: [(&str, FailureKind); 75] = [
+const MESSAGES: [(&str, FailureKind); 71] = [
     ("No space left on device", FailureKind::DiskFull),
     ("Disk quota exceeded", FailureKind::DiskFull),
     ("out of disk space", FailureKind::DiskFull),
@@ -79,10 +80,6 @@ const MESSAGES: [(&str, FailureKind); 75] = [
     ("could not read Password", FailureKind::Authentication),
     ("Authentication failed", FailureKind::Authentication),
     ("returned error: 401", FailureKind::Authentication),
-    ("repository was archived", FailureKind::Archived),
-    ("repository is archived", FailureKind::Archived),
-    ("repo is archived", FailureKind::Archived),
-    ("archived project", FailureKind::Archived),
     ("returned error: 403", FailureKind::Forbidden),
     ("returned error: 404", FailureKind::NoRepository),
     ("returned error: 30", FailureKind::Redirected),
@@ -179,6 +176,9 @@ pub(super) fn classify(text: &str) -> Option<FailureKind> {
     let is_of_git =
         |known: &str| text.lines().any(|line| line.contains(known) && !line.starts_with(SERVER_PREFIX));
     let memory = MEMORY.iter().find(|(known, _)| is_of_git(known));
+    if memory.is_none() && tells_archived(text) {
+        return Some(FailureKind::Archived);
+    }
     let known = memory.or_else(|| MESSAGES.iter().find(|(known, _)| text.contains(known)));
     known.map(|(_, kind)| *kind)
 }
@@ -380,7 +380,8 @@ mod tests {
 
     #[test]
     fn every_failure_kind_has_advice() {
-        for (text, kind) in MESSAGES.into_iter().chain(MEMORY) {
+        let archived = ("an archived repository", FailureKind::Archived);
+        for (text, kind) in MESSAGES.into_iter().chain(MEMORY).chain([archived]) {
             for owner in [LoginOwner::Objects, LoginOwner::User] {
                 assert!(!kind.advice(owner).is_empty(), "{text}");
             }

@@ -1,14 +1,12 @@
 //! Advice about a server's refusal of a branch.
 
+use crate::git::archived::tells_archived;
+
 /// The place of branches among references.
 const HEADS: &str = "refs/heads/";
 
 /// Words by which servers say that they protect a branch: GitHub, GitLab, Gitea, Azure DevOps.
 const PROTECTED: [&str; 5] = ["gh006", "gh013", "protected branch", "is protected", "forcepush"];
-
-/// Words by which servers say that a repository is archived.
-const ARCHIVED: [&str; 4] =
-    ["repository was archived", "repository is archived", "repo is archived", "archived project"];
 
 /// Words by which git says that one branch cannot be a folder of the other.
 const CONFLICT: [&str; 3] = ["cannot create 'refs/heads/", "directory/file conflict", "refname conflict"];
@@ -25,7 +23,7 @@ pub(super) fn with_advice(text: String) -> String {
 fn advice(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let has_one = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if has_one(&ARCHIVED) {
+    if tells_archived(text) {
         return Some("unarchive the repository, or suspend the automation".to_owned());
     }
     if has_one(&CONFLICT) {
