@@ -8,7 +8,7 @@
 //! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
 //! | `http` | requests: rate limiters, retries, bounded responses, redaction |
 //! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
-//! | `retry_after` | the pause that a server asks for: `Retry-After`, and messages about rate limits |
+//! | `retry_after`, `rate_limit_message` | the pause that a server asks for; messages about rate limits |
 //! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
@@ -18,6 +18,7 @@ mod lookup;
 pub mod percent;
 mod proxy;
 mod proxy_choice;
+mod rate_limit_message;
 mod retry_after;
 mod root_cause;
 mod ssrf_guard;
@@ -28,7 +29,8 @@ pub use http_client::{HttpClientError, HttpClientOptions};
 pub use lookup::{LookupError, Pin, Server, addresses};
 pub use proxy::Proxy;
 pub use proxy_choice::ProxyChoice;
-pub use retry_after::{retry_after, tells_rate_limit};
+pub use rate_limit_message::tells_rate_limit;
+pub use retry_after::retry_after;
 pub use root_cause::root_cause;
 pub use ssrf_guard::{SsrfGuard, on_behalf_of, ssrf_refusal};
 pub use tls::ClientCertificate;

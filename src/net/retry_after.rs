@@ -1,16 +1,10 @@
-//! The pause that a server asks for: `Retry-After`, and messages about rate limits.
+//! The pause that a server asks for with `Retry-After`.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-
-/// Returns true if a message says that a server limits the rate of requests, as GitHub's do.
-pub fn tells_rate_limit(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    ["rate limit", "abuse detection"].iter().any(|words| message.contains(words))
-}
 
 /// Parses `Retry-After` (RFC 9110, section 10.2.3): seconds or a date.
 ///

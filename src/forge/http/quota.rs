@@ -94,10 +94,7 @@ impl LimitedResponse<'_> {
 
 /// Returns true if GraphQL refuses because of a rate limit, with a status of success.
 pub(super) fn is_limited_query(body: &Value) -> bool {
-    let says = |text: &Value| {
-        let text = text.as_str().unwrap_or_default().to_ascii_lowercase();
-        text.contains("secondary rate limit") || text.contains("abuse detection")
-    };
+    let says = |text: &Value| text.as_str().is_some_and(tells_rate_limit);
     // The type is `RATE_LIMITED`, or `RATE_LIMIT` in newer responses.
     let is_limit = |error: &Value| {
         error["type"].as_str().is_some_and(|kind| kind.starts_with("RATE_LIMIT")) || says(&error["message"])
@@ -246,6 +243,7 @@ mod tests {
                 true,
             ),
             (json!({"message": "You have exceeded a Secondary Rate Limit"}), true),
+            (json!({"errors": [{"message": "API rate limit exceeded for user ID 1."}]}), true),
             (json!(null), false),
         ] {
             assert_eq!(is_limited_query(&body), is_limited, "{body}");
