@@ -13,8 +13,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 
-use super::error::RAISE_TIMEOUT;
-use super::error::RegistryError;
+use super::error::{RAISE_TIMEOUT, RegistryError};
 use crate::net::http::{Deadline, WaitClock};
 
 /// Coalesces calls of one operation.

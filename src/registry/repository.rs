@@ -9,19 +9,12 @@ use reqwest::header::HeaderValue;
 
 use super::challenge::{Bearer, Challenge};
 use super::choice::{Login, LoginChoice};
-use super::error::RAISE_TIMEOUT;
-use super::error::RegistryError;
+use super::error::{RAISE_TIMEOUT, RegistryError};
 use super::server::{Server, Servers};
 use super::session::Session;
 use super::token::TokenRequest;
 use crate::cloud::{Credential, LoginError};
-use crate::net::http::Deadline;
-use crate::net::http::Request;
-use crate::net::http::Requester;
-use crate::net::http::Response;
-use crate::net::http::Route;
-use crate::net::http::{Client, HttpError};
-use crate::net::http::{basic, bearer};
+use crate::net::http::{Client, Deadline, HttpError, Request, Requester, Response, Route, basic, bearer};
 use crate::reference::RepositoryAddress;
 use crate::secrets::Fingerprint;
 
