@@ -2,6 +2,10 @@
 //!
 //! They name the branches of automations that it does not reconcile.
 
+use std::collections::BTreeMap;
+
+use tagboat_api::ImageRepository;
+
 use super::allowed::allows;
 use super::selection::Selection;
 use super::state::RunState;
@@ -26,6 +30,8 @@ pub(in crate::cli::run) fn left_out(
     state: &StateDirectory,
 ) -> Result<ImageOverrides, StateError> {
     let state = RunState::new(Some(state.clone()), true);
+    let repositories = manifests.repositories().map(|repository| (ObjectName::of(repository), repository));
+    let repositories: BTreeMap<ObjectName, &ImageRepository> = repositories.collect();
     let mut images = ImageOverrides::new();
     for policy in manifests.policies() {
         let name = ObjectName::of(policy);
@@ -39,8 +45,7 @@ pub(in crate::cli::run) fn left_out(
             }
             continue;
         };
-        let wanted = repository_of(policy);
-        let repository = manifests.repositories().find(|repository| ObjectName::of(*repository) == wanted);
+        let repository = repositories.get(&repository_of(policy)).copied();
         let reference = ImageReference::from_parts(&image.name, &image.tag, image.digest.as_deref());
         images.insert(name, reference.ok().filter(|_| allows(policy, repository, &image)));
     }
