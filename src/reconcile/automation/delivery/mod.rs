@@ -9,11 +9,12 @@
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
 //! | `memory`, `known` | the last line of a body, from which pull requests are recognized; pull requests with their lines |
-//! | `text`, `table` | title and body of a pull request; the table of changes |
+//! | `text`, `body`, `table` | title and body of a pull request; a body within the limit; the table of changes |
 //! | `found` | the pull requests of a branch, and the facts about the branch that follow from them |
 //! | `decision` | the action on the pull request of a branch |
 
 mod base;
+mod body;
 mod branch_name;
 mod bundle;
 mod caution;

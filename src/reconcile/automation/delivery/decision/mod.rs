@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use tagboat_api::settings::MergeTime;
 
+use super::body::closed_body;
 use super::found::{FoundPullRequests, refusal, untold_refusal};
 use super::known::PastPullRequest;
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
 use super::options::PullRequestOptions;
-use super::text::{Content, PullRequestText, TextError, closed_body};
+use super::text::{Content, PullRequestText, TextError};
 use crate::forge::{self, Merge, NewPullRequest, PullRequest, PullRequestEdit, SeparateParts};
 use crate::git::{BranchName, CommitId};
 
