@@ -21,7 +21,7 @@
 //! | `next` | the transition table |
 //! | `release` | the steps of a node that left its pool |
 //! | `patch` | a step as a merge patch |
-//! | `settings` | the spec of a NodePool, checked |
+//! | `settings`, `invalid_spec` | the spec of a NodePool, checked; its error |
 //! | `slots` | the idle nodes that may begin |
 //! | `summary` | the status of a NodePool |
 //! | `target` | the image of a pool, and the digest of its tag |
@@ -34,6 +34,7 @@ mod drain;
 mod drain_pace;
 mod event;
 mod health;
+mod invalid_spec;
 pub mod keys;
 mod membership;
 mod next;
@@ -62,6 +63,7 @@ pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
 pub use drain_pace::{DrainPace, Refusal};
 pub use event::{PoolEvent, PoolEventReason, pool_events};
 pub use health::{Problem, next_deadline, problem};
+pub use invalid_spec::{Defect, InvalidSpec};
 pub use membership::{Claim, Claims, Share};
 pub use next::{Action, CancelReason, Situation, Step, is_candidate, step, stray_step};
 pub use node::{Attempt, Node};
@@ -69,7 +71,7 @@ pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus, Readiness};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, RECONCILES, TimeLimits};
 pub use release::{Release, release};
-pub use settings::{Defect, InvalidSpec, Settings, image_of};
+pub use settings::{Settings, image_of};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
 pub use stage::Stage;
 pub use summary::{Conflict, Departure, Observation, departing_status, pool_status};
