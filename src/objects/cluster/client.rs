@@ -1,13 +1,23 @@
 //! The clients of clusters, which are made here only.
 
+use std::future::Future;
+use std::time::Duration;
+
 use axum::http::{Request, Response, Uri};
 use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
-use tower::util::MapResultLayer;
+use tokio::time::timeout;
+use tower::util::{MapFutureLayer, MapResultLayer};
 use tower::{BoxError, service_fn};
 
 use crate::metrics::Metrics;
+
+/// The time in which the answer to a request begins.
+///
+/// The API server ends a request after 60 s by default. Without a limit, a watch whose request is lost on a dead connection would
+/// wait for it forever.
+const ANSWER_LIMIT: Duration = Duration::from_secs(75);
 
 /// No client can be made of a kubeconfig.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +53,7 @@ impl From<kube::Error> for ClientError {
 /// If the configuration cannot be used.
 pub fn client(configuration: Config) -> Result<Client, ClientError> {
     check_token(&configuration)?;
-    Ok(Client::try_from(configuration)?)
+    Ok(ClientBuilder::try_from(configuration)?.with_layer(&MapFutureLayer::new(in_time)).build())
 }
 
 /// Creates a client whose requests are counted.
@@ -57,7 +67,16 @@ pub fn counting_client(configuration: Config, metrics: Metrics) -> Result<Client
         metrics.api_request(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
         answer
     });
-    Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
+    let builder = ClientBuilder::try_from(configuration)?.with_layer(&MapFutureLayer::new(in_time));
+    Ok(builder.with_layer(&count).build())
+}
+
+/// Waits until an answer begins, but not longer than the limit.
+async fn in_time<A>(answer: impl Future<Output = Result<A, BoxError>>) -> Result<A, BoxError> {
+    match timeout(ANSWER_LIMIT, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(format!("no answer within {} s", ANSWER_LIMIT.as_secs()).into()),
+    }
 }
 
 /// Makes a client that reports the URI of each answered request, and whether it succeeded.
@@ -92,6 +111,11 @@ fn check_token(configuration: &Config) -> Result<(), ClientError> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
+    use tokio::time::Instant;
+    use tower::Layer;
+
     use super::*;
 
     /// Returns the configuration of a token.
@@ -99,6 +123,17 @@ mod tests {
         let mut configuration = Config::new("https://127.0.0.1:1".parse().unwrap());
         configuration.auth_info.token = Some(token.to_owned().into());
         configuration
+    }
+
+    /// The watch of a node would have waited forever.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_never_answered_fails() {
+        let silent = service_fn(|_: Request<Body>| pending::<Result<Response<Body>, BoxError>>());
+        let client = Client::new(MapFutureLayer::new(in_time).layer(silent), "default");
+        let begin = Instant::now();
+        let error = client.apiserver_version().await.unwrap_err();
+        assert!(error.to_string().contains("no answer within 75 s"), "{error}");
+        assert_eq!(begin.elapsed().as_secs(), ANSWER_LIMIT.as_secs());
     }
 
     #[tokio::test]

@@ -22,6 +22,14 @@ use crate::objects::ObjectName;
 /// The time after which the API server ends each request of a close watch.
 const CLOSE_WATCH_SECONDS: u32 = 20;
 
+/// The time after which the API server ends each request to watch one object.
+///
+/// A connection that is dead is noticed a few seconds later. There are as many such watches as nodes, so they are not closer.
+const OBJECT_WATCH_SECONDS: u32 = 60;
+
+/// The status of a resource version that is too old to watch from.
+const GONE: u16 = 410;
+
 /// A kind of objects that is watched, namespaced or cluster-scoped.
 pub trait Watched:
     Resource<DynamicType = (), Scope: ResourceScope>
@@ -154,7 +162,8 @@ pub async fn watch_objects<K: Watched>(
 ///
 /// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
 /// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
-/// watch would be in its future, and it would send no events. After a failure, the watch is retried shortly.
+/// watch would be in its future, and it would send no events. They are as well if the API server says that it cannot go on from
+/// that version. After a failure, the watch is retried shortly.
 pub async fn watch_events<K>(
     api: Api<K>,
     labels: Option<String>,
@@ -197,7 +206,8 @@ pub async fn watch_closely<K>(
 ///
 /// `None` is an object that does not exist.
 ///
-/// It may pass on an object that has not changed.
+/// It may pass on an object that has not changed. A change is passed on after about a minute at the latest, also if the
+/// connection is dead.
 pub async fn watch_object<K>(
     api: Api<K>,
     name: &str,
@@ -205,7 +215,8 @@ pub async fn watch_object<K>(
 ) where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let fields = format!("metadata.name={name}");
+    let config = watcher::Config::default().fields(&fields).timeout(OBJECT_WATCH_SECONDS);
     let mut listed = None;
     watch_selected(api, config, |event| match event {
         Ok(Event::Init) => listed = None,
@@ -231,7 +242,7 @@ async fn watch_selected<K>(
         match event {
             Ok(event) => observe(Ok(event)),
             Err(error) => {
-                if is_outage(&error) {
+                if needs_listing(&error) {
                     events = start();
                 }
                 observe(Err(cluster_error(error)));
@@ -263,11 +274,15 @@ fn unwrap_object<K: Resource>(
     })
 }
 
-/// Returns whether the API server could not be asked to continue a watch.
-fn is_outage(error: &watcher::Error) -> bool {
+/// Returns true if a watch begins with a listing again after an error.
+///
+/// The API server could not be asked to continue it, or has ended it with an error. It would end with the same one again.
+fn needs_listing(error: &watcher::Error) -> bool {
     match error {
-        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code >= 500,
-        watcher::Error::WatchStartFailed(_) => true,
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            status.code >= 500 || status.code == GONE
+        }
+        watcher::Error::WatchStartFailed(_) | watcher::Error::WatchError(_) => true,
         _ => false,
     }
 }
@@ -284,7 +299,99 @@ fn cluster_error(error: watcher::Error) -> ClusterError {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+    use std::io;
+    use std::sync::Arc;
+
+    use axum::body::{Body, Bytes};
+    use axum::http::{Request, Response, StatusCode};
+    use futures::stream;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use parking_lot::Mutex;
+    use serde_json::{Value, json};
+    use tokio::time::timeout;
+    use tower::service_fn;
+
     use super::*;
+
+    /// An answer to a request to watch.
+    type Watching = fn(usize) -> (u16, Body);
+
+    /// Watches an object for a time, at an API server that answers as given.
+    ///
+    /// Returns the requests by their verbs, and the number of states that were passed on.
+    async fn watched(seconds: u64, watching: Watching) -> (Vec<&'static str>, usize) {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
+        let service = service_fn(move |request: Request<kube::client::Body>| {
+            let recorded = Arc::clone(&recorded);
+            async move {
+                let query = request.uri().query().unwrap_or_default();
+                let is_watch = query.contains("watch=true");
+                assert!(!is_watch || query.contains("timeoutSeconds=60"), "{query}");
+                let mut recorded = recorded.lock();
+                recorded.push(if is_watch { "watch" } else { "list" });
+                let (status, body) = match is_watch {
+                    true => watching(recorded.iter().filter(|verb| **verb == "watch").count()),
+                    false => (200, Body::from(list().to_string())),
+                };
+                let mut response = Response::new(body);
+                *response.status_mut() = StatusCode::from_u16(status).unwrap();
+                Ok::<_, io::Error>(response)
+            }
+        });
+        let api: Api<ConfigMap> = Api::default_namespaced(Client::new(service, "n"));
+        let mut seen = 0;
+        let watch = watch_object(api, "a", |state| seen += usize::from(state.is_ok()));
+        assert!(timeout(Duration::from_secs(seconds), watch).await.is_err());
+        let requests = requests.lock().clone();
+        (requests, seen)
+    }
+
+    fn list() -> Value {
+        let items = [json!({"metadata": {"namespace": "n", "name": "a", "resourceVersion": "1"}})];
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "1"}, "items": items,
+        })
+    }
+
+    fn status(code: u16) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": "", "message": "no",
+        })
+    }
+
+    /// A response without an event that never ends.
+    fn silence() -> (u16, Body) {
+        (200, Body::from_stream(stream::once(pending::<Result<Bytes, io::Error>>())))
+    }
+
+    /// A change of a node was missed for five minutes.
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_on_a_dead_connection_goes_on_after_a_minute() {
+        let (requests, seen) = watched(70, |_| silence()).await;
+        assert_eq!((requests, seen), (vec!["list", "watch", "watch"], 1));
+    }
+
+    /// The same resource version was asked for again and again.
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_cannot_go_on_begins_with_a_listing() {
+        for (name, watching) in [
+            ("an expired version", (|_| (410, Body::from(status(410).to_string()))) as Watching),
+            ("an outage", |_| (500, Body::from(status(500).to_string()))),
+            ("an error as an event", |_| {
+                let event = json!({"type": "ERROR", "object": status(500)});
+                (200, Body::from(format!("{event}\n")))
+            }),
+        ] {
+            let (requests, seen) = watched(1, watching).await;
+            assert_eq!(requests[..4], ["list", "watch", "list", "watch"], "{name}");
+            assert!(seen >= 2, "{name}");
+        }
+        // A right that is missing for a moment costs no listing.
+        let (requests, _) = watched(1, |_| (403, Body::from(status(403).to_string()))).await;
+        assert_eq!(requests[..3], ["list", "watch", "watch"]);
+    }
 
     #[test]
     fn delays_grow_with_failures_in_a_row_and_stay_short() {
