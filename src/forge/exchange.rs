@@ -90,4 +90,11 @@ pub trait Transport: Send + Sync {
     ///
     /// If there is no answer, a redirect leads elsewhere, a rate limit applies, or the body is no JSON of bounded size.
     fn send(&self, request: ApiRequest) -> impl Future<Output = Result<ApiResponse, ForgeError>> + Send;
+
+    /// Redacts the login from a text of a success that is shown.
+    ///
+    /// The texts of refusals are redacted already.
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
 }

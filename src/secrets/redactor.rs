@@ -14,6 +14,9 @@ const DOTS: &str = "••••";
 /// A password `a` would otherwise make every message unreadable, and so show itself.
 const MIN_LENGTH: usize = 4;
 
+/// The length in bytes from which a secret may be a token.
+const TOKEN_LENGTH: usize = 16;
+
 /// The bytes that a URL escapes in a user or a password.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -50,6 +53,18 @@ impl Redactor {
             let index = self.forms.partition_point(|known| known.expose().len() >= form.len());
             self.forms.insert(index, Secret::new(form));
         }
+    }
+
+    /// Returns a redactor of the forms that look like tokens.
+    ///
+    /// Nobody writes one by chance. A password may be a word of a text or of a name, which would be changed.
+    #[must_use]
+    pub fn of_tokens(&self) -> Self {
+        let is_token = |form: &&Secret| {
+            let has = |is_wanted: fn(&u8) -> bool| form.expose().iter().any(is_wanted);
+            form.expose().len() >= TOKEN_LENGTH && has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit)
+        };
+        Self { forms: self.forms.iter().filter(is_token).cloned().collect() }
     }
 
     /// Redacts every text within a JSON value, except the names of members.
@@ -161,6 +176,18 @@ mod tests {
                 .unwrap();
         redactor.redact_json(&mut value);
         assert_eq!(value.to_string(), r#"{"a":[{"b":"x ••••"},"hunter",7],"hunter2":"••••"}"#);
+    }
+
+    #[test]
+    fn what_looks_like_a_token_is_no_word_of_a_text() {
+        let mut redactor = Redactor::default();
+        for secret in ["tagboat", "kubernetes-production", "glpat-x4kT9vQ2bWm7sLzR", "20261129203000000000"] {
+            redactor.add_secret(secret.as_bytes());
+        }
+        let text = "tagboat kubernetes-production glpat-x4kT9vQ2bWm7sLzR 20261129203000000000";
+        let expected = "tagboat kubernetes-production •••• 20261129203000000000";
+        assert_eq!(redactor.of_tokens().redact(text), expected);
+        assert_eq!(redactor.redact(text), "•••• •••• •••• ••••");
     }
 
     #[test]

@@ -140,7 +140,8 @@ impl<T: Transport> GithubSigner<T> {
         });
         let made = self.post(&["git", "commits"], body, COMMIT).await?;
         if !flag(&made, "/verification/verified") {
-            let reason = one_line(text(&made, "/verification/reason").unwrap_or("no reason"));
+            let reason = text(&made, "/verification/reason").unwrap_or("no reason");
+            let reason = one_line(&self.rest.redact(reason));
             let (host, owner) = (self.host.clone(), self.owner.clone());
             return Err(SigningFailure::NotVerified { host, reason, owner });
         }

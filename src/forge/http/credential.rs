@@ -43,7 +43,7 @@ impl ForgeCredential {
     }
 
     /// Returns a redactor of all that is sent.
-    pub(super) fn redactor(&self, kind: ForgeKind) -> Redactor {
+    pub fn redactor(&self, kind: ForgeKind) -> Redactor {
         let mut redactor = Redactor::default();
         if let Some(header) = self.header(kind) {
             add_header(&mut redactor, header.as_bytes());

@@ -36,6 +36,11 @@ pub(super) const MAX_MESSAGE: usize = 500;
 /// The body in place of a page for signing in.
 const SIGN_IN: &str = r#"{"message": "it answers with a page to sign in"}"#;
 
+/// The members by which a body says what is wrong.
+///
+/// GraphQL does so with a status of success.
+const DEFECTS: [&str; 5] = ["message", "error", "error_description", "errors", "detail"];
+
 /// The resource of GitHub's GraphQL API.
 const GRAPHQL: &str = "graphql";
 
@@ -67,7 +72,10 @@ pub struct HttpTransport {
     host: String,
     owner: String,
     authorization: HeaderValue,
+    /// Redacts from texts that are shown.
     redactor: Arc<Redactor>,
+    /// Redacts from data, which a password may resemble.
+    token_redactor: Arc<Redactor>,
     route: Arc<ApiRoute>,
     guard: SsrfGuard,
     /// The key of cached responses and connections.
@@ -101,6 +109,7 @@ impl HttpTransport {
             _ => "",
         };
         let redactor = Arc::new(credential.redactor(kind));
+        let token_redactor = Arc::new(redactor.of_tokens());
         let (guard, route) = (shared.guard(&route), Arc::new(route));
         Ok(Self {
             shared,
@@ -110,6 +119,7 @@ impl HttpTransport {
             owner,
             authorization,
             redactor,
+            token_redactor,
             route,
             guard,
             key,
@@ -300,13 +310,17 @@ impl HttpTransport {
     }
 
     /// Parses a body of a bounded number of values.
+    ///
+    /// The texts of a refusal, and those of a success that say what is wrong, are only shown: all secrets are redacted. The others
+    /// are data, such as the text of a person or the name of a branch: only tokens are, as a password may be a word of them.
     async fn parse(&self, request: &ApiRequest, raw: RawResponse) -> Result<ApiResponse, ForgeError> {
         let is_html = raw.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
         let RawResponse { status, mut headers, body, mut memory } = raw;
-        for (_, value) in headers.iter_mut().filter(|(_, value)| self.redactor.may_be_in(value)) {
-            *value = self.redactor.redact(value);
-        }
         let (is_success, size) = (status < 300, body.len());
+        let redactor = Arc::clone(if is_success { &self.token_redactor } else { &self.redactor });
+        for (_, value) in headers.iter_mut().filter(|(_, value)| redactor.may_be_in(value)) {
+            *value = redactor.redact(value);
+        }
         if body.is_empty() {
             return Ok(ApiResponse { status, headers, body: Value::Null, memory });
         }
@@ -323,11 +337,13 @@ impl HttpTransport {
             let reserved = self.memory().for_values(size, values).await;
             memory = reserved.map_err(|failed| self.failed(request, failed))?;
         }
-        let redactor = Arc::clone(&self.redactor);
+        let full_redactor = Arc::clone(&self.redactor);
         let read = move || {
             let mut value = serde_json::from_slice::<Value>(&body)?;
-            // A server that quotes our login in a success says it as well.
             redactor.redact_json(&mut value);
+            for member in DEFECTS {
+                value.get_mut(member).into_iter().for_each(|text| full_redactor.redact_json(text));
+            }
             Ok(value)
         };
         let parsed: Result<Value, serde_json::Error> = pool.run_sized(namespace, size, read).await;
@@ -360,6 +376,10 @@ impl Transport for HttpTransport {
     async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
         // Boxed: many calls may wait for their turn.
         Box::pin(self.send_with_retries(&request)).await
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.redactor.redact(text)
     }
 }
 

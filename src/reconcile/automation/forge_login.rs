@@ -20,7 +20,7 @@ use crate::git::{CredentialsError, HttpCredentials, HttpLogin, RemotePlan};
 use crate::net::ProxyChoice;
 use crate::net::http::{ClientIdentity, Route, Tls};
 use crate::objects::{Objects, ObjectsError};
-use crate::secrets::{Secret, SecretData, SecretDataError};
+use crate::secrets::{Redactor, Secret, SecretData, SecretDataError};
 
 /// The API of a repository's forge, with a login.
 #[derive(Debug)]
@@ -33,6 +33,13 @@ pub struct ForgeAccess {
     pub login: ApiLogin,
     /// The cache entry of a token that was requested, which the API may refuse.
     pub entry: Option<GitLoginEntry>,
+}
+
+impl ForgeAccess {
+    /// Returns a redactor of the login.
+    pub fn redactor(&self) -> Redactor {
+        self.login.credential.redactor(self.address.kind)
+    }
 }
 
 /// The error of a repository whose forge cannot be used.

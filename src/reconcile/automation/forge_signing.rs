@@ -139,4 +139,8 @@ impl<T: Transport> Transport for Renewed<T> {
         }
         Ok(response)
     }
+
+    fn redact(&self, text: &str) -> String {
+        self.transport.redact(text)
+    }
 }

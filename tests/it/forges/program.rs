@@ -13,7 +13,7 @@ use crate::pull_requests::fleet::{BRANCH, action, actions};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 use crate::support::forges::description::Description;
-use crate::support::forges::hub::{PullState, Style, USER};
+use crate::support::forges::hub::{PullState, Style, TOKEN, USER};
 
 #[test]
 fn pull_requests_live_at_github() {
@@ -117,6 +117,45 @@ fn opened_and_refreshed(served: &'static Served) -> ServedFleet {
     assert_eq!(refreshed.reviewers, [USER]);
     assert_eq!(fleet.hub.repository.file(BRANCH, "app.yaml"), tag_line("7.0.0").as_bytes());
     fleet
+}
+
+/// Texts of people lost the word, and branches their pull requests.
+#[test]
+fn a_password_that_is_a_word_of_a_text_and_of_a_branch_changes_neither() {
+    for served in [&GITHUB, &GITLAB, &BITBUCKET, &BITBUCKET_DATA_CENTER, &AZURE_DEVOPS] {
+        let fleet = ServedFleet::new(served);
+        let branch = format!("{TOKEN}/web");
+        let annotations = json!({"push-branch": branch});
+        fleet.write(&annotations, "5.0.3");
+        assert_eq!(action(&fleet.run()), format!("{branch}: opened"), "{}", served.forge);
+        let text = format!("The {TOKEN} of the other cluster stays.");
+        fleet.hub.change(1, |pull| pull.body = format!("{text}\n\n{}", pull.body));
+        fleet.write(&annotations, "6.0.0");
+        assert_eq!(action(&fleet.run()), format!("{branch}: refreshed"), "{}", served.forge);
+        let (refreshed, count) = fleet.newest();
+        assert_eq!((refreshed.title.as_str(), count), ("Update podinfo to 6.0.0", 1), "{}", served.forge);
+        assert!(refreshed.body.starts_with(&text), "{}: {}", served.forge, refreshed.body);
+    }
+}
+
+#[test]
+fn a_short_password_that_a_forge_puts_into_a_title_is_not_shown() {
+    for served in [&GITHUB, &GITLAB, &BITBUCKET, &BITBUCKET_DATA_CENTER, &AZURE_DEVOPS] {
+        let fleet = ServedFleet::new(served);
+        fleet.write(&json!({}), "5.0.3");
+        assert_eq!(action(&fleet.run()), "opened");
+        let title = format!("Wait for {TOKEN}");
+        fleet.hub.change(1, |pull| pull.title.clone_from(&title));
+        for (tag, expected) in [("5.0.3", "kept"), ("6.0.0", "refreshed")] {
+            fleet.write(&json!({}), tag);
+            let run = fleet.run_any();
+            let report = &run.json()["automations"][0];
+            assert_eq!(action(report), expected, "{}: {run:?}", served.forge);
+            assert_eq!(report["pullRequests"][0]["title"], "Wait for ••••", "{}", served.forge);
+            assert!(!run.output.contains(TOKEN) && !run.errors.contains(TOKEN), "{}: {run:?}", served.forge);
+            assert_eq!(fleet.newest().0.title, title, "{}", served.forge);
+        }
+    }
 }
 
 /// The text is that of a listing which took longer than a text stays recent.

@@ -8,6 +8,7 @@ use super::super::delivery::PullRequestReason;
 use super::super::waiting::Closed;
 use crate::forge::{ForgeError, PullRequest};
 use crate::git::{BranchName, CommitId};
+use crate::secrets::Redactor;
 
 /// The outcome for the pull request of one branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +137,15 @@ impl PullRequestOutcome {
             is_open: true,
             ..Self::without(&open.head, &open.base, PullRequestVerb::Kept)
         }
+    }
+
+    /// Redacts the texts that show what the forge says.
+    ///
+    /// A listing has them as the forge does, because they are compared and written back.
+    pub(super) fn redact(&mut self, redactor: &Redactor) {
+        let texts = [&mut self.title, &mut self.url].into_iter();
+        let texts = texts.chain(&mut self.refused).chain(&mut self.merge_refusal);
+        texts.for_each(|text| *text = redactor.redact(text));
     }
 
     /// Returns the outcome without the action, which is reported already.

@@ -13,6 +13,7 @@ use super::snapshot::Snapshot;
 use crate::forge::{ForgeError, PullRequestState};
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
+use crate::secrets::Redactor;
 
 /// The maximum number of waiting changes that a message names.
 const NAMED_WAITING: usize = 20;
@@ -72,7 +73,8 @@ impl PullRequestProgress {
         let mut unseen: BTreeSet<u64> = before.map(Self::listed).unwrap_or_default();
         unseen.extend(known);
         for one in EndedPullRequest::among(&unseen, snapshot) {
-            if !ended.contains(&one) && !done.contains(&one.number) {
+            let is_known = ended.iter().any(|known| known.is_same(&one));
+            if !is_known && !done.contains(&one.number) {
                 ended.push(one);
             }
         }
@@ -82,6 +84,11 @@ impl PullRequestProgress {
             has_failed && !is_seen && !done.contains(number) && snapshot.ended(*number).is_none()
         });
         Self { outcomes, failure, retry: None, ended, unreported, done, unseen }
+    }
+
+    /// Redacts the addresses of ended pull requests, which show what the forge says.
+    pub(super) fn redact_ended(&mut self, redactor: &Redactor) {
+        self.ended.iter_mut().for_each(|one| one.url = redactor.redact(&one.url));
     }
 
     /// Forgets what was reported with an earlier state of this progress.
@@ -107,6 +114,11 @@ impl EndedPullRequest {
         // The closed ones of a branch are not looked up again when a person reopens one.
         let closed = numbers.iter().filter(|number| !snapshot.is_open(**number));
         closed.filter_map(|number| snapshot.ended(*number).map(ended)).collect()
+    }
+
+    /// Returns true for the same end; its address may be redacted.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.number, self.is_merged) == (other.number, other.is_merged)
     }
 
     fn event(&self) -> PullRequestEvent {

@@ -192,7 +192,7 @@ impl Repository {
         outcome: &RoundOutcome,
         retry: Option<Timestamp>,
     ) -> Vec<ObjectName> {
-        let mut notified = Vec::new();
+        let (mut notified, redactor) = (Vec::new(), self.access.redactor());
         for (name, order) in orders.iter().filter(|(name, _)| self.orders.contains_key(*name)) {
             let is_own =
                 |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
@@ -223,8 +223,10 @@ impl Repository {
                 let missing = open.filter(|one| !told.contains(&one.number));
                 outcomes.extend(missing.map(|one| PullRequestOutcome::kept(one)));
             }
+            outcomes.iter_mut().for_each(|one| one.redact(&redactor));
             let outcomes = (outcomes, outcome.failure.clone());
             let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
+            now.redact_ended(&redactor);
             now.retry = retry;
             let is_reported = before.is_some_and(|before| !before.differs(&now));
             // Git may have gone on since the round began.
