@@ -341,8 +341,8 @@ pub(super) mod tests {
             ("its last line tells of this image", &same, at(Closed, None), (true, None)),
             ("its last line does not have this image", &other, at(Closed, None), (false, None)),
         ] {
-            let past = Some(std::slice::from_ref(&past));
-            let found = FoundPullRequests { past, ..FoundPullRequests::default() };
+            let past = [PastPullRequest::of(&past)];
+            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             let facts = branch_facts(images, &owner("fleet"), found);
             assert_eq!((facts.is_refused, facts.refused_tip), expected, "{name}");
         }

@@ -89,7 +89,8 @@ impl PullRequestOrder {
     pub(super) fn terms(&self, (base, branch): (&BranchName, &BranchName)) -> Option<impl PartialEq> {
         let is_rendered = self.rendered.contains(branch);
         let is_own = self.base == *base && (is_rendered || self.facts.contains_key(branch));
-        is_own.then_some((&self.automation, &self.owner, is_rendered, &self.settings, self.language))
+        let settings = (&self.settings, &self.cautious);
+        is_own.then_some((&self.automation, &self.owner, is_rendered, settings, self.language))
     }
 
     /// Returns true if the automation's own windows and quiet period are overridden.
