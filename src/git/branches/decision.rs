@@ -87,8 +87,10 @@ pub(super) fn decide(
     facts: BranchFacts,
 ) -> Decision {
     let is_handed_back = facts.handed_back.is_some() && facts.handed_back == tip;
+    let is_merged = facts.merged_tip.is_some() && facts.merged_tip == tip;
     // A person has given the commits up that keep a branch without a wanted change.
     let found = match found {
+        FoundBranch::Others(_) | FoundBranch::Unreadable(_) if is_merged => &FoundBranch::Ours,
         FoundBranch::Others(_) | FoundBranch::Shared(_) | FoundBranch::Unreadable(_)
             if is_handed_back && !is_wanted =>
         {
@@ -151,6 +153,8 @@ mod tests {
         let elsewhere = |facts| BranchFacts { open_elsewhere: Some(7), ..facts };
         let left_there = || Decision::Leave(LeftReason::OpenElsewhere { number: 7 });
         let without_forge = BranchFacts { is_deleted_if_stale: true, ..none };
+        let merged = BranchFacts { merged_tip: Some(commit), ..finished };
+        let merged_before = BranchFacts { merged_tip: Some("1".repeat(40).parse().unwrap()), ..finished };
         for (is_wanted, found, facts, expected) in [
             (true, Absent, none, Decision::Create),
             (true, Same, none, Decision::Keep),
@@ -250,6 +254,20 @@ mod tests {
             (false, others(), finished, nothing_left()),
             (true, Ours, finished, Decision::Rebuild),
             (true, Absent, finished, Decision::Create),
+            // Those that were merged with the branch are in the base, by whatever method: it was left alone for ever.
+            (true, others(), merged, Decision::Rebuild),
+            (false, others(), merged, Decision::Delete),
+            (true, FoundBranch::Unreadable(String::new()), merged, Decision::Rebuild),
+            (true, shared(), merged, awaits()),
+            // Others have committed since.
+            (true, others(), merged_before, edited()),
+            (false, others(), merged_before, nothing_left()),
+            (
+                true,
+                others(),
+                BranchFacts { is_refused: true, ..merged },
+                Decision::Leave(LeftReason::Refused),
+            ),
             // Without a forge, a branch ends once it would change the base to something that is not wanted.
             (false, Ours, without_forge, Decision::Delete),
             (false, Landed, without_forge, nothing_left()),

@@ -52,6 +52,10 @@ pub struct BranchFacts {
     ///
     /// It is rebuilt with any commits up to there.
     pub handed_back: Option<CommitId>,
+    /// The tip with which a pull request of the branch was merged.
+    ///
+    /// All commits up to there are in the base, so none is lost with the branch.
+    pub merged_tip: Option<CommitId>,
     /// The branch has served its purpose.
     ///
     /// It is deleted if nothing is left to change and it is ours.
@@ -100,6 +104,7 @@ impl BranchFacts {
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
+            merged_tip: all.iter().find_map(|(_, facts)| facts.merged_tip),
             is_finished: any(|facts| facts.is_finished),
             is_abandoned: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_abandoned),
             is_without_forge: !all.is_empty() && asked().next().is_none(),

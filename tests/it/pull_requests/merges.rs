@@ -13,6 +13,20 @@ fn merging(time: &str, method: Option<&str>) -> Value {
     annotations
 }
 
+/// Merges the only pull request, as a person does.
+async fn merge_by_hand(fleet: &Fleet, method: &str) {
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    for _ in 0..50 {
+        let (status, _) =
+            fleet.forge.try_call("POST", &format!("pulls/{number}/merge"), json!({"Do": method})).await;
+        if status == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(fleet.pull().await["merged"], true);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_requests_are_merged_at_once_by_each_method() {
     for method in [None, Some("commit"), Some("squash"), Some("rebase")] {
@@ -147,19 +161,55 @@ async fn a_pull_request_that_a_person_merged_is_done() {
     let fleet = Fleet::new("by-hand").await;
     fleet.write(&json!({}), "5.0.3");
     fleet.run();
-    let number = fleet.pull().await["number"].as_u64().unwrap();
-    for _ in 0..50 {
-        let (status, _) =
-            fleet.forge.try_call("POST", &format!("pulls/{number}/merge"), json!({"Do": "squash"})).await;
-        if status == 200 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
-    assert_eq!(fleet.pull().await["merged"], true);
+    merge_by_hand(&fleet, "squash").await;
     let report = fleet.run();
     assert_eq!((actions(&report), fleet.forge.tip(BRANCH).await), (vec![], None), "{report:#}");
     assert_eq!(fleet.delivery(), "True Current no pull request is open");
     fleet.write(&json!({}), "6.0.0");
     assert_eq!(action(&fleet.run()), "opened");
+}
+
+/// The branch counted as edited by others for ever, and updates stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_go_on_after_a_branch_with_a_commit_of_a_person_was_merged() {
+    for (method, is_lost, has_moved, is_next) in [
+        ("squash", false, false, false),
+        ("squash", false, false, true),
+        ("squash", true, false, true),
+        ("squash", false, true, true),
+        ("rebase", false, false, true),
+        ("merge", false, false, true),
+    ] {
+        let case = format!("{method}: lost {is_lost}, moved {has_moved}, next {is_next}");
+        let fleet = Fleet::new("merged-edited").await;
+        fleet.write(&json!({}), "5.0.3");
+        fleet.run();
+        fleet.forge.write(BRANCH, "notes.md", "words\n").await;
+        fleet.forge.write("main", "other.md", "more\n").await;
+        merge_by_hand(&fleet, method).await;
+        if has_moved {
+            fleet.forge.write(BRANCH, "late.md", "words\n").await;
+        }
+        if is_lost {
+            fleet.lose_state();
+        }
+        if is_next {
+            fleet.write(&json!({}), "6.0.0");
+        }
+        let report = fleet.run();
+        match (has_moved, is_next) {
+            (true, _) => {
+                assert_eq!(action(&report), "left (edited-by-others)", "{case}");
+                assert_eq!(fleet.forge.read(BRANCH, "late.md").await, "words\n", "{case}");
+            }
+            (false, true) => {
+                assert_eq!(action(&report), "opened", "{case}");
+                assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("6.0.0"), "{case}");
+            }
+            (false, false) => {
+                assert_eq!((actions(&report), fleet.forge.tip(BRANCH).await), (vec![], None), "{case}");
+            }
+        }
+        assert_eq!(fleet.forge.read("main", "notes.md").await, "words\n", "{case}");
+    }
 }

@@ -72,8 +72,10 @@ pub fn branch_facts(
     let is_own =
         |one: &PastPullRequest| one.memory.as_ref().is_some_and(|memory| memory.owners.contains(owner));
     let is_finished = newest(past).is_some_and(|newest| has_ended(newest) && is_own(newest));
+    let merged = past.iter().find(|one| one.state == PullRequestState::Merged);
+    let merged_tip = merged.and_then(|merged| merged.head_commit);
     let handed_back = found.handed_back;
-    BranchFacts { is_refused, refused_tip, handed_back, is_finished, ..BranchFacts::default() }
+    BranchFacts { is_refused, refused_tip, handed_back, merged_tip, is_finished, ..BranchFacts::default() }
 }
 
 /// Returns true if a pull request has all of some images by its last line.
@@ -345,6 +347,31 @@ pub(super) mod tests {
             let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             let facts = branch_facts(images, &owner("fleet"), found);
             assert_eq!((facts.is_refused, facts.refused_tip), expected, "{name}");
+        }
+    }
+
+    /// A branch whose commits were squashed counted as edited by others for ever.
+    #[test]
+    fn the_newest_merged_pull_request_tells_the_tip_that_was_merged() {
+        let head = |digit: &str| Some(digit.repeat(40).parse::<CommitId>().unwrap());
+        let one = |number, state, digit: &str| PullRequest {
+            head_commit: head(digit),
+            ..with_images(number, state, &[("web", "1")], None)
+        };
+        let by_people =
+            PullRequest { state: Merged, head_commit: head("3"), number: 7, ..pull_request("t", "by ann") };
+        for (name, past, expected) in [
+            ("none", vec![], None),
+            ("merged", vec![one(9, Merged, "1")], head("1")),
+            ("merged twice", vec![one(9, Merged, "2"), one(8, Merged, "1")], head("2")),
+            ("another one was closed since", vec![one(9, Closed, "2"), one(8, Merged, "1")], head("1")),
+            ("closed", vec![one(9, Closed, "1")], None),
+            ("of people", vec![by_people], head("3")),
+            ("its head is unknown", vec![PullRequest { head_commit: None, ..one(9, Merged, "1") }], None),
+        ] {
+            let images = BTreeSet::from([image("web", "2")]);
+            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
+            assert_eq!(branch_facts(&images, &owner("fleet"), found).merged_tip, expected, "{name}");
         }
     }
 

@@ -318,6 +318,7 @@ impl Repository {
                 // Its pull request has ended: with nothing to change, the commits do not matter any more.
                 LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {
                     facts.handed_back.is_some()
+                        || facts.merged_tip.is_some() && facts.merged_tip == outcome.tip
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 // The run is repeated anyway.
