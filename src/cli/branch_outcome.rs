@@ -190,7 +190,8 @@ impl Branch {
             BranchAction::Left(reason) => Some(match reason {
                 LeftReason::EditedByOthers { .. }
                 | LeftReason::SharedWith { .. }
-                | LeftReason::OpenElsewhere { .. } => LeftReasonKind::EditedByOthers,
+                | LeftReason::OpenElsewhere { .. }
+                | LeftReason::OwnedByOthers { .. } => LeftReasonKind::EditedByOthers,
                 LeftReason::Unreadable { .. }
                 | LeftReason::UnparsableBase
                 | LeftReason::UnparsableOf { .. } => LeftReasonKind::Unreadable,

@@ -106,6 +106,10 @@ pub(super) fn decide(
     if let Some(number) = facts.open_elsewhere.filter(|_| is_wanted || tip.is_some()) {
         return Decision::Leave(LeftReason::OpenElsewhere { number });
     }
+    let is_left_anyway = matches!(found, FoundBranch::Same | FoundBranch::Shared(_));
+    if let Some(number) = facts.owned_by_others.filter(|_| is_wanted && !is_left_anyway) {
+        return Decision::Leave(LeftReason::OwnedByOthers { number });
+    }
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
         (true, FoundBranch::Same) if facts.has_pull_request => Decision::Keep,
@@ -152,6 +156,8 @@ mod tests {
         let finished = BranchFacts { is_finished: true, ..none };
         let elsewhere = |facts| BranchFacts { open_elsewhere: Some(7), ..facts };
         let left_there = || Decision::Leave(LeftReason::OpenElsewhere { number: 7 });
+        let of_others = |facts| BranchFacts { owned_by_others: Some(7), has_pull_request: true, ..facts };
+        let left_to_others = || Decision::Leave(LeftReason::OwnedByOthers { number: 7 });
         let without_forge = BranchFacts { is_deleted_if_stale: true, ..none };
         let merged = BranchFacts { merged_tip: Some(commit), ..finished };
         let merged_before = BranchFacts { merged_tip: Some("1".repeat(40).parse().unwrap()), ..finished };
@@ -249,6 +255,16 @@ mod tests {
             (false, Ours, elsewhere(finished), left_there()),
             (true, Absent, elsewhere(none), left_there()),
             (false, Absent, elsewhere(none), Decision::Nothing),
+            // The text of the pull request would not tell of the new images.
+            (true, Ours, of_others(none), left_to_others()),
+            (true, Absent, of_others(none), left_to_others()),
+            (true, others(), of_others(handed_back), left_to_others()),
+            (true, Ours, of_others(refused), left_to_others()),
+            (true, Ours, of_others(unknown), left_to_others()),
+            (true, Same, of_others(none), Decision::Keep),
+            (true, shared(), of_others(none), awaits()),
+            (false, Ours, of_others(none), nothing_left()),
+            (false, Absent, of_others(none), Decision::Nothing),
             // Commits of others are never deleted.
             (false, Ours, finished, Decision::Delete),
             (false, others(), finished, nothing_left()),

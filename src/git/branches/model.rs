@@ -46,6 +46,10 @@ pub struct BranchFacts {
     ///
     /// The branch stays as it is.
     pub open_elsewhere: Option<u64>,
+    /// The number of the open pull request, if it belongs to other proposers only.
+    ///
+    /// Its text would not change with the branch, so the branch stays as it is.
+    pub owned_by_others: Option<u64>,
     /// It is in a merge queue: the branch stays as it is.
     pub is_in_merge_queue: bool,
     /// The tip at which a person has handed the branch back.
@@ -92,6 +96,7 @@ impl BranchFacts {
         // Of a proposal without a change, it is not known which images a person has refused.
         let is_known = has_change || !all.iter().any(|(has_change, _)| *has_change);
         let any = |fact: fn(&Self) -> bool| all.iter().any(|(_, facts)| fact(facts));
+        let owners = || asked().map(|(_, facts)| facts.owned_by_others);
         let each = |fact: fn(&Self) -> bool| {
             asked().next().is_some() && asked().filter(decides).all(|(_, facts)| fact(facts))
         };
@@ -102,6 +107,8 @@ impl BranchFacts {
             is_refused_if_absent: each(|facts| facts.is_refused_if_absent),
             has_pull_request: any(|facts| facts.has_pull_request),
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
+            // That of one of them is that of all.
+            owned_by_others: owners().min().flatten(),
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
             merged_tip: all.iter().find_map(|(_, facts)| facts.merged_tip),
@@ -269,6 +276,11 @@ pub enum LeftReason {
         /// The number of the pull request.
         number: u64,
     },
+    /// Its open pull request belongs to other proposers.
+    OwnedByOthers {
+        /// The number of the pull request.
+        number: u64,
+    },
     /// Nothing is left to change on the base.
     NothingLeft,
     /// No policy is delivered on it any more.
@@ -368,6 +380,11 @@ impl fmt::Display for LeftReason {
                 "is left alone, because the open pull request #{number} merges it into a branch that is not checked out: close \
                  the pull request, or change its base"
             ),
+            Self::OwnedByOthers { number } => write!(
+                formatter,
+                "is left alone, because its open pull request #{number} belongs to other automations, or to this one under another \
+                 name or path: remove the last line of its body to hand it over, or close it to refuse its images"
+            ),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
             Self::Abandoned => formatter.write_str("has the images of no policy any more"),
             Self::Waiting { .. } => formatter.write_str("is left alone until it may be pushed"),
@@ -435,6 +452,20 @@ mod tests {
             BranchFacts::united(&[(false, stale), (false, BranchFacts::default())]),
             BranchFacts::default()
         );
+        // The pull request of one that shares the branch is that of all.
+        let (others, own) =
+            (BranchFacts { owned_by_others: Some(7), ..BranchFacts::default() }, BranchFacts::default());
+        for (all, expected) in [
+            (&[(true, others)][..], Some(7)),
+            (&[(true, others), (false, others)], Some(7)),
+            (&[(true, others), (true, own)], None),
+            (&[(true, others), (false, own)], None),
+            // One without a forge knows of no pull request.
+            (&[(true, others), (true, without)], Some(7)),
+            (&[(true, without)], None),
+        ] {
+            assert_eq!(BranchFacts::united(all).owned_by_others, expected, "{all:?}");
+        }
         let queued = BranchFacts { is_in_merge_queue: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(true, BranchFacts::default()), (false, queued)]), queued);
     }

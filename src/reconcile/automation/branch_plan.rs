@@ -31,6 +31,8 @@ pub struct BranchPlan {
     pull_requests: Option<Arc<Snapshot>>,
     /// True if they were listed a short time ago.
     is_up_to_date: bool,
+    /// The automations of the repository and base with an order, and this one.
+    owners: BTreeSet<OwnerHash>,
     /// Branches with known pull requests, which no policy is delivered on any more.
     unwanted: BTreeSet<BranchName>,
     /// True if the branches that it renders stay, unless they were handed back.
@@ -231,6 +233,7 @@ impl BranchPlan {
             bundles: Bundles::default(),
             pull_requests: None,
             is_up_to_date: false,
+            owners: BTreeSet::new(),
             unwanted: BTreeSet::new(),
             ends_branches_only: false,
             is_complete: false,
@@ -255,16 +258,18 @@ impl BranchPlan {
     /// Adds the pull requests of the repository.
     ///
     /// `is_up_to_date` is true if git may change a branch by them. `known` are the branches with ones of the automation that
-    /// git has to look at.
+    /// git has to look at, and `owners` the automations to which they may belong.
     pub fn add_pull_requests(
         &mut self,
         snapshot: Arc<Snapshot>,
         is_up_to_date: bool,
         known: BTreeSet<BranchName>,
+        owners: BTreeSet<OwnerHash>,
     ) {
         self.unwanted = known.into_iter().filter(|branch| self.bundle(branch).is_none()).collect();
         self.pull_requests = Some(snapshot);
         self.is_up_to_date = is_up_to_date;
+        self.owners = owners;
     }
 
     /// Records the images that each branch sets, on which a refusal depends.
@@ -331,7 +336,8 @@ impl BranchPlan {
         let is_given_up = facts.is_finished && facts.handed_back.is_some();
         let is_kept = self.ends_branches_only && images.is_some() && !is_given_up;
         let is_unknown = facts.is_unknown || !self.is_up_to_date || is_kept;
-        BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
+        let owned_by_others = known.owned_by_others(self.base(), branch, &self.owners);
+        BranchFacts { is_unknown, owned_by_others, is_abandoned: images.is_none(), ..facts }
     }
 
     /// Returns true if a branch was handed back, and its pull request has ended.

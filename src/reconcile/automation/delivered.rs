@@ -157,6 +157,7 @@ impl Delivered {
                     reason @ (LeftReason::EditedByOthers { .. }
                     | LeftReason::SharedWith { .. }
                     | LeftReason::OpenElsewhere { .. }
+                    | LeftReason::OwnedByOthers { .. }
                     | LeftReason::UnparsableOf { .. }
                     | LeftReason::Unreadable { .. }),
                 ) => Some((&branch.branch, reason)),
@@ -165,7 +166,9 @@ impl Delivered {
             .collect();
         if let [(branch, reason), others @ ..] = foreign.as_slice() {
             let retry = match reason {
-                LeftReason::SharedWith { .. } | LeftReason::OpenElsewhere { .. } => "",
+                LeftReason::SharedWith { .. }
+                | LeftReason::OpenElsewhere { .. }
+                | LeftReason::OwnedByOthers { .. } => "",
                 _ => "; the next retry is when the branch, the base or an image changes",
             };
             let message = format!("branch '{branch}' {reason}{}{retry}", more(others.len()));

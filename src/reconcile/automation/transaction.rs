@@ -294,7 +294,7 @@ async fn pull_request_run(
     }
     let (snapshot, is_up_to_date) = run.snapshot();
     let known = run.known_branches(&snapshot);
-    plan.add_pull_requests(snapshot, is_up_to_date, known);
+    plan.add_pull_requests(snapshot, is_up_to_date, known, run.owners());
     plan.ends_branches_only = options.ends_branches_only;
     Ok(Some(run))
 }

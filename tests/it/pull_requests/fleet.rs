@@ -104,7 +104,13 @@ impl Fleet {
     /// A condition of an automation, as `Status Reason message`.
     #[track_caller]
     pub(super) fn condition(&self, type_: &str) -> String {
-        let place = self.root.path().join("state/objects/ImageUpdateAutomation/default/fleet.json");
+        self.condition_of("ImageUpdateAutomation/default/fleet", type_)
+    }
+
+    /// A condition of an object, as `Status Reason message`.
+    #[track_caller]
+    pub(super) fn condition_of(&self, object: &str, type_: &str) -> String {
+        let place = self.root.path().join(format!("state/objects/{object}.json"));
         let object: Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
         let mut conditions = object["status"]["conditions"].as_array().unwrap().iter();
         let found = conditions.find(|condition| condition["type"] == type_).unwrap();

@@ -165,3 +165,59 @@ async fn a_refused_branch_is_not_made_anew_for_an_automation_without_a_forge() {
     let expected = format!("a: 1\n{}", tag_line("6.0.0"));
     assert_eq!(fleet.forge.read("images", "staging/app.yaml").await, expected);
 }
+
+/// The branch got the next image, and its title told of the one before.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_branch_of_a_pull_request_of_another_automation_is_left_alone() {
+    let automation =
+        |name: &'static str, path: &str| [(name, json!({"push-branch": "images", "path": path}))];
+    for (renamed, is_lost, is_closed) in [
+        (automation("next", "./prod"), false, false),
+        (automation("next", "./prod"), true, false),
+        (automation("fleet", "./"), false, false),
+        (automation("fleet", "./"), false, true),
+    ] {
+        let case = format!("{renamed:?} {is_lost} {is_closed}");
+        let fleet = fleet("renamed").await;
+        fleet.write_all(&automation("fleet", "./prod"), "5.0.3");
+        assert_eq!(all_actions(&fleet), ["images: opened"], "{case}");
+        let (tip, number) = (fleet.forge.tip("images").await, fleet.pull().await["number"].as_u64().unwrap());
+        fleet.write_all(&renamed, "6.0.0");
+        if is_lost {
+            fleet.lose_state();
+        }
+        for _ in 0..2 {
+            let run = fleet.run_with(&[]);
+            let report = &run.json()["automations"][0];
+            assert_eq!(actions(report), ["images: left (edited-by-others)"], "{case}");
+            let branch = &report["branches"][0];
+            assert_eq!((&branch["action"], fleet.forge.tip("images").await), (&json!("left"), tip.clone()));
+            let message = branch["message"].as_str().unwrap();
+            let told = format!("#{number} belongs to other automations, or to this one under another name");
+            assert!(
+                message.contains(&told) && message.contains("remove the last line of its body"),
+                "{message}"
+            );
+            let place = format!("ImageUpdateAutomation/default/{}", renamed[0].0);
+            let delivery = fleet.condition_of(&place, "Delivery");
+            assert!(delivery.starts_with(&format!("False EditedByOthers {message}")), "{delivery}");
+        }
+        if is_closed {
+            fleet.edit(number, json!({"state": "closed"})).await;
+            assert_eq!(all_actions(&fleet), ["images: opened"], "{case}");
+            fleet.write_all(&renamed, "5.0.3");
+            assert_eq!(all_actions(&fleet), ["images: left (closed-by-a-person)"], "{case}");
+            continue;
+        }
+        if is_lost {
+            // Another name is another author here, whose commit stays.
+            continue;
+        }
+        let body = fleet.pull().await["body"].as_str().unwrap().to_owned();
+        let (text, _) = body.trim_end().rsplit_once('\n').unwrap();
+        fleet.edit(number, json!({"title": "Set 6.0.0", "body": text})).await;
+        assert_eq!(all_actions(&fleet), ["images: refreshed"], "{case}");
+        assert_eq!(fleet.forge.read("images", "prod/app.yaml").await, tag_line("6.0.0"), "{case}");
+        assert_eq!(fleet.pull().await["title"], "Set 6.0.0", "{case}");
+    }
+}

@@ -148,9 +148,15 @@ impl PullRequestOrder {
             (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
                 left(LeftBranch::EditedByOthers)
             }
-            (Left(LeftReason::SharedWith { .. } | LeftReason::UnparsableOf { .. }), _) => {
-                left(LeftBranch::Shared)
-            }
+            // An automation of the round may have it, of which git did not know.
+            (
+                Left(
+                    LeftReason::SharedWith { .. }
+                    | LeftReason::UnparsableOf { .. }
+                    | LeftReason::OwnedByOthers { .. },
+                ),
+                _,
+            ) => left(LeftBranch::Shared),
             (Left(LeftReason::OpenElsewhere { .. }), _) => left(LeftBranch::OpenElsewhere),
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),

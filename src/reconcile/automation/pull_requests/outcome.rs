@@ -10,6 +10,12 @@ use crate::forge::{ForgeError, PullRequest};
 use crate::git::{BranchName, CommitId};
 use crate::secrets::Redactor;
 
+/// The reason for leaving a pull request of other automations alone.
+///
+/// It says what people can do.
+pub(super) const OWNED_BY_OTHERS: &str = "it belongs to other automations, or to this one under another name or path: remove the \
+                                          last line of its body to hand it over, or close it to refuse its images";
+
 /// The outcome for the pull request of one branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequestOutcome {
@@ -210,7 +216,7 @@ impl PullRequestOutcome {
             OutcomeReason::Decided(reason) => match reason {
                 PullRequestReason::ClosedByPerson => "a person has refused it",
                 PullRequestReason::EditedByOthers => "it has commits of others",
-                PullRequestReason::OwnedByOthers => "it belongs to other automations",
+                PullRequestReason::OwnedByOthers => OWNED_BY_OTHERS,
                 PullRequestReason::OtherBase => "it merges the branch into another base",
                 PullRequestReason::InMergeQueue => "it is in a merge queue",
                 PullRequestReason::Superseded => "another branch supersedes it",

@@ -8,7 +8,9 @@ use tagboat_api::Reason;
 use super::super::delivery::{PastPullRequest, PullRequestReason};
 use super::super::waiting::Closed;
 use super::open_list::{NAMED, PART, RETRY, list, named, with_open};
-use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of};
+use super::outcome::{
+    OWNED_BY_OTHERS, OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of,
+};
 use super::snapshot::Snapshot;
 use crate::forge::{ForgeError, PullRequestState};
 use crate::objects::{Event, EventType};
@@ -252,10 +254,7 @@ impl PullRequestProgress {
             }
             Some(OutcomeReason::Decided(PullRequestReason::OwnedByOthers)) => {
                 let number = outcome.number.unwrap_or_default();
-                let sentence = format!(
-                    "pull request #{number} belongs to other automations, or to this one under another name or path, and is left \
-                     alone: remove the last line of its body to hand it over"
-                );
+                let sentence = format!("pull request #{number} is left alone: {OWNED_BY_OTHERS}");
                 Some((Reason::EditedByOthers, sentence))
             }
             _ => outcome.unmerged().map(|sentence| (Reason::AutoMergeRefused, sentence)),

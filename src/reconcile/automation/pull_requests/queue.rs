@@ -1,12 +1,13 @@
 //! The work queue of pull requests, as the runs of automations use it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tagboat_api::ObjectName;
 
-use super::super::delivery::CautiousAutomation;
+use super::super::delivery::{CautiousAutomation, OwnerHash};
 use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::before_git::LookUp;
@@ -17,6 +18,7 @@ use super::snapshot::Snapshot;
 use super::tasks::{PullRequestQueueOptions, SharedQueue};
 use crate::cancel::StopToken;
 use crate::forge::ForgeError;
+use crate::git::BranchName;
 
 /// The work queue of pull requests. Clones share it.
 ///
@@ -80,6 +82,12 @@ impl PullRequestQueue {
         let state = self.0.state.lock();
         let Some(repository) = state.repositories.get(key) else { return (Arc::default(), false) };
         (Arc::clone(&repository.snapshot), repository.is_up_to_date(Instant::now()))
+    }
+
+    /// Returns the automations of a repository and base with an order.
+    pub fn owners(&self, key: &RepositoryKey, base: &BranchName) -> BTreeSet<OwnerHash> {
+        let state = self.0.state.lock();
+        state.repositories.get(key).map(|found| found.owners(base)).unwrap_or_default()
     }
 
     /// Returns true if git can go on with the branches of an automation.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tagboat_api::ObjectName;
 use tokio::sync::Notify;
 
-use super::super::delivery::CautiousAutomation;
+use super::super::delivery::{CautiousAutomation, OwnerHash};
 use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::merges::AskedMerges;
@@ -128,6 +128,12 @@ impl Repository {
     /// Returns the branches that policies render.
     pub(super) fn heads(&self) -> BTreeSet<BranchName> {
         self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect()
+    }
+
+    /// Returns the automations with an order on a base.
+    pub(super) fn owners(&self, base: &BranchName) -> BTreeSet<OwnerHash> {
+        let on_base = self.orders.values().filter(|order| order.base == *base);
+        on_base.map(|order| order.owner.clone()).collect()
     }
 
     /// Takes a new list of the pull requests, or its failure.
@@ -293,13 +299,16 @@ impl Repository {
     ///
     /// It left a branch for a reason that holds no more, or may have read the base before a merge.
     fn awaits_git(&self, order: &PullRequestOrder) -> bool {
+        let mut owners = self.owners(&order.base);
+        owners.insert(order.owner.clone());
         let is_free = |outcome: &BranchOutcome| {
             let Left(reason) = &outcome.action else { return false };
             let images = order.contents.get(&outcome.branch).map(BranchContent::images);
             let images = images.unwrap_or_default();
             let images = order.rendered.contains(&outcome.branch).then_some(&images);
             let facts = self.snapshot.facts(&order.base, &outcome.branch, images, &order.owner);
-            let facts = BranchFacts { is_abandoned: images.is_none(), ..facts };
+            let owned_by_others = self.snapshot.owned_by_others(&order.base, &outcome.branch, &owners);
+            let facts = BranchFacts { owned_by_others, is_abandoned: images.is_none(), ..facts };
             if order.facts.get(&outcome.branch) == Some(&facts) {
                 // Git would decide the same again.
                 return false;
@@ -314,6 +323,7 @@ impl Repository {
                     !facts.is_unknown && !is_refused
                 }
                 LeftReason::OpenElsewhere { .. } => !facts.is_unknown && facts.open_elsewhere.is_none(),
+                LeftReason::OwnedByOthers { .. } => facts.owned_by_others.is_none(),
                 LeftReason::InMergeQueue => !facts.is_unknown && !facts.is_in_merge_queue,
                 // Its pull request has ended: with nothing to change, the commits do not matter any more.
                 LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {

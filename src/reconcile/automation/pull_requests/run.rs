@@ -117,6 +117,13 @@ impl PullRequestRun {
         self.queue.snapshot(&self.key)
     }
 
+    /// Returns the automation, and those of its repository and base with an order.
+    pub fn owners(&self) -> BTreeSet<OwnerHash> {
+        let mut owners = self.queue.owners(&self.key, &self.base);
+        owners.insert(self.owner.clone());
+        owners
+    }
+
     /// Returns the branches of the automation that git has to look at.
     ///
     /// Their pull requests are open, or were closed a short time ago.

@@ -347,6 +347,19 @@ impl Snapshot {
         self.open.values().find(is_elsewhere).map(Arc::as_ref)
     }
 
+    /// Returns the number of the open pull request of a branch, if others own it.
+    ///
+    /// Others are all automations but `owners`. One without a last line belongs to none yet.
+    pub fn owned_by_others(
+        &self,
+        base: &BranchName,
+        head: &BranchName,
+        owners: &BTreeSet<OwnerHash>,
+    ) -> Option<u64> {
+        let open = self.found(base, head).open?;
+        Memory::of_body(&open.body).filter(|memory| memory.is_of_others(owners)).map(|_| open.number)
+    }
+
     /// Returns the branches of an automation that git has to look at.
     ///
     /// Their pull requests are open, or we closed them while no policy rendered the branch.

@@ -75,7 +75,7 @@ pub enum BranchState {
 pub enum LeftBranch {
     /// It has commits of others, or it is unknown whether it has.
     EditedByOthers,
-    /// Another automation has a commit on it, and took no part in the run.
+    /// Another automation without a part in the run has a commit or the pull request.
     Shared,
     /// An open pull request merges it into another base.
     OpenElsewhere,
