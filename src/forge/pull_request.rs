@@ -204,7 +204,12 @@ pub enum MergeAnswer {
     Scheduled,
     /// It would be merged at once, because no check or approval is required.
     NothingRequired,
-    /// It cannot be merged now, and may be later.
+    /// It lacks something that others have to give, such as an approval.
+    Blocked {
+        /// The forge's reason.
+        reason: String,
+    },
+    /// It cannot be merged now, and may be in a moment.
     NotYet {
         /// The forge's reason.
         reason: String,

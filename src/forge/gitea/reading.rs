@@ -94,7 +94,10 @@ pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
         405 if says("already merged") => MergeAnswer::Merged,
         409 if says("already scheduled") => MergeAnswer::Scheduled,
         405 if says("not allowed") || says("work in progress") => MergeAnswer::Refused { reason },
-        405 | 409 => MergeAnswer::NotYet { reason },
+        // The server still checks if it can be merged.
+        405 if says("try again later") => MergeAnswer::NotYet { reason },
+        405 => MergeAnswer::Blocked { reason },
+        409 => MergeAnswer::NotYet { reason },
         _ => return None,
     })
 }

@@ -271,6 +271,13 @@ fn answers_to_a_merge_are_told_apart() {
     assert_eq!(answer(409, "head out of date"), not_yet("head out of date"));
     assert_eq!(answer(409, "x is already scheduled to auto merge"), Some(MergeAnswer::Scheduled));
     assert_eq!(answer(405, "The PR is already merged"), Some(MergeAnswer::Merged));
+    // Nothing said why it was not merged.
+    let blocked = |text: &str| Some(MergeAnswer::Blocked { reason: text.to_owned() });
+    for text in
+        ["Does not have enough approvals", "Not all required status checks successful", "x has conflicts"]
+    {
+        assert_eq!(answer(405, text), blocked(text));
+    }
     assert!(matches!(answer(405, "User not allowed to merge PR"), Some(MergeAnswer::Refused { .. })));
     assert_eq!(answer(403, "no"), None);
     assert_eq!(answer(500, "no"), None);

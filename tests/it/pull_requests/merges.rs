@@ -32,14 +32,15 @@ async fn pull_requests_are_merged_at_once_by_each_method() {
     for method in [None, Some("commit"), Some("squash"), Some("rebase")] {
         let fleet = Fleet::new("immediately").await;
         fleet.write(&merging("immediately", method), "5.0.3");
-        // Gitea checks in the background whether a pull request can be merged.
-        let mut report = fleet.run();
+        // Gitea checks in the background whether a pull request can be merged, which the second run says.
+        let run = || fleet.run_with(&[]).json()["automations"][0].clone();
+        let mut report = run();
         for _ in 0..20 {
             if action(&report) == "merged" {
                 break;
             }
             assert!(matches!(action(&report).as_str(), "opened" | "kept"), "{report:#}");
-            report = fleet.run();
+            report = run();
         }
         assert_eq!(action(&report), "merged", "{method:?}");
         assert_eq!(fleet.forge.read("main", "app.yaml").await, tag_line("5.0.3"), "{method:?}");
@@ -126,7 +127,7 @@ async fn nothing_is_changed_at_the_forge_while_a_window_is_closed() {
     );
     fleet.write(&merging("immediately", None), "5.0.3");
     // Gitea may still check whether it can be merged.
-    let report = fleet.run();
+    let report = fleet.run_with(&[]).json()["automations"][0].clone();
     assert!(matches!(action(&report).as_str(), "merged" | "kept"), "{report:#}");
     assert_eq!(report["waiting"], Value::Null);
 }
@@ -150,7 +151,7 @@ async fn a_pull_request_is_merged_when_its_check_has_passed() {
         if merged {
             break;
         }
-        fleet.run();
+        fleet.run_with(&[]);
     }
     assert!(merged, "{:#}", fleet.pull().await);
     assert_eq!(fleet.forge.read("main", "app.yaml").await, tag_line("5.0.3"));
@@ -211,5 +212,44 @@ async fn updates_go_on_after_a_branch_with_a_commit_of_a_person_was_merged() {
             }
         }
         assert_eq!(fleet.forge.read("main", "notes.md").await, "words\n", "{case}");
+    }
+}
+
+/// It was kept for ever, and nothing said why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_that_waits_for_an_approval_or_a_check_says_so() {
+    let rules = [
+        json!({"rule_name": "main", "required_approvals": 1, "enable_push": true}),
+        json!({
+            "rule_name": "main", "enable_push": true, "enable_status_check": true, "status_check_contexts": ["ci"],
+        }),
+    ];
+    for rule in rules {
+        let fleet = Fleet::new("blocked").await;
+        fleet.forge.call("POST", "branch_protections", rule.clone()).await;
+        fleet.write(&merging("immediately", None), "5.0.3");
+        let mut reports = Vec::new();
+        // Gitea checks in the background whether a pull request can be merged.
+        for _ in 0..20 {
+            let run = fleet.run_with(&[]);
+            assert_eq!(run.status, Some(0), "{run:?}");
+            reports.push((run.json()["automations"][0].clone(), run.errors));
+            let answered = |(report, _): &(Value, String)| {
+                let told = report["pullRequests"][0]["warnings"][0].as_str();
+                told.is_some_and(|told| !told.to_lowercase().contains("try again later"))
+            };
+            if reports.iter().filter(|report| answered(report)).count() == 2 {
+                break;
+            }
+        }
+        let number = &fleet.pull().await["number"];
+        for (report, errors) in &reports[reports.len() - 2..] {
+            let warning = report["pullRequests"][0]["warnings"][0].as_str().unwrap_or_default();
+            assert!(warning.starts_with(&format!("pull request #{number} is not merged: ")), "{report:#}");
+            assert_eq!(*errors, format!("warning: default/fleet: {warning}\n"), "{rule}");
+            let delivery = fleet.delivery();
+            assert!(delivery.starts_with(&format!("False AutoMergeRefused {warning}")), "{delivery}");
+        }
+        assert_eq!(fleet.pull().await["merged"], false);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::super::delivery::{Decision, PullRequestAction, TextError};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
-use super::round::{Round, RoundWork};
+use super::round::{Round, RoundMode, RoundWork};
 use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
 use crate::git::BranchName;
 
@@ -98,18 +98,18 @@ impl<F: Forge> Round<'_, F> {
         done: &mut PullRequestOutcome,
         work: &mut RoundWork,
     ) -> Result<(), BranchError> {
-        let known = work.merges.answer(current.number, merge, Instant::now());
+        let number = current.number;
+        let known = work.merges.answer(number, merge, Instant::now());
         let orders = self.wanted(&done.base, &done.branch).orders;
         let answer = match known {
             Some(answer) => answer,
-            None if !self.is_reported(current.number, &orders, &mut work.outcome) => {
-                let Some(refusal) = work.merges.refusal(current.number) else { return Ok(()) };
+            None if !self.is_reported(number, &orders, &mut work.outcome) => {
+                let Some(refusal) = work.merges.refusal(number) else { return Ok(()) };
                 refusal
             }
             None => {
                 let answer = self.forge.merge(&current, merge).await?;
-                let (number, now) = (current.number, Instant::now());
-                let is_soon = work.merges.add(number, merge.clone(), answer.clone(), now);
+                let is_soon = work.merges.add(number, merge.clone(), answer.clone(), Instant::now());
                 work.outcome.has_early_merge |= is_soon;
                 answer
             }
@@ -126,8 +126,15 @@ impl<F: Forge> Round<'_, F> {
                 let reason = "the forge requires neither a check nor an approval, so it would merge at once";
                 done.merge_refusal = Some(reason.to_owned());
             }
-            MergeAnswer::NotYet { .. } => {}
-            MergeAnswer::Refused { reason } => done.merge_refusal = Some(reason),
+            MergeAnswer::NotYet { reason } => {
+                let is_new = matches!(done.action, PullRequestVerb::Opened | PullRequestVerb::Refreshed);
+                // A single round comes at a later time than the last one.
+                let is_lasting = work.merges.is_lasting(number) || self.mode == RoundMode::Single;
+                done.merge_refusal = Some(reason).filter(|_| is_lasting && !is_new);
+            }
+            MergeAnswer::Blocked { reason } | MergeAnswer::Refused { reason } => {
+                done.merge_refusal = Some(reason);
+            }
         }
         Ok(())
     }

@@ -36,15 +36,25 @@ impl AskedMerges {
             MergeAnswer::NothingRequired | MergeAnswer::Refused { .. } => {
                 now.saturating_duration_since(asked.at) < REFUSAL_AGE
             }
-            MergeAnswer::NotYet { .. } => false,
+            MergeAnswer::Blocked { .. } | MergeAnswer::NotYet { .. } => false,
         };
         counts.then(|| asked.answer.clone())
     }
 
     /// Returns the last answer about a pull request, if it was a refusal.
     pub(super) fn refusal(&self, number: u64) -> Option<MergeAnswer> {
-        let answer = &self.0.get(&number)?.answer;
-        matches!(answer, MergeAnswer::NothingRequired | MergeAnswer::Refused { .. }).then(|| answer.clone())
+        let AskedMerge { answer, .. } = self.0.get(&number)?;
+        let is_refusal = match answer {
+            MergeAnswer::NothingRequired | MergeAnswer::Refused { .. } | MergeAnswer::Blocked { .. } => true,
+            MergeAnswer::NotYet { .. } => self.is_lasting(number),
+            MergeAnswer::Merged | MergeAnswer::Scheduled => false,
+        };
+        is_refusal.then(|| answer.clone())
+    }
+
+    /// Returns true if a merge was asked for too often to be possible soon.
+    pub(super) fn is_lasting(&self, number: u64) -> bool {
+        self.0.get(&number).is_some_and(|asked| asked.tries > SOON_TRIES)
     }
 
     /// Records the answer to a merge.
@@ -81,6 +91,8 @@ mod tests {
             (MergeAnswer::NothingRequired, true, false),
             (refused(), true, false),
             (MergeAnswer::NotYet { reason: "busy".to_owned() }, false, false),
+            // An approval may come at any time.
+            (MergeAnswer::Blocked { reason: "no approval".to_owned() }, false, false),
         ] {
             let mut asked = AskedMerges::default();
             asked.add(7, merge("1"), answer.clone(), now);
@@ -105,7 +117,12 @@ mod tests {
         };
         let not_yet = || MergeAnswer::NotYet { reason: "busy".to_owned() };
         let (mut asked, now) = (AskedMerges::default(), Instant::now());
-        let mut add = |digit: &str, answer| asked.add(7, merge(digit), answer, now);
+        let mut add = |digit: &str, answer| {
+            let is_soon = asked.add(7, merge(digit), answer, now);
+            // Then it is told why: nothing was ever.
+            assert_eq!(asked.is_lasting(7), asked.refusal(7) == Some(not_yet()));
+            is_soon
+        };
         assert_eq!([(); 5].map(|()| add("1", not_yet())), [true, true, true, false, false]);
         // Another commit begins anew.
         assert!(add("2", not_yet()));
