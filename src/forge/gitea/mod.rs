@@ -35,7 +35,7 @@ use super::pull_request::{
 use super::reading::{list, number, text, texts};
 use crate::git::BranchName;
 use reading::{
-    DRAFT_PREFIXES, default_style, merge_answer, own_pull_request, pull_request, pull_requests,
+    DRAFT_PREFIXES, default_style, merge_answer, own_pull_request, permits, pull_request, pull_requests,
     requires_anything,
 };
 use requests::{body_members, edit_body};
@@ -408,7 +408,7 @@ impl<T: Transport> Forge for Gitea<T> {
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let (found, _) = self.read(current.number, false).await?;
+        let (found, document) = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -416,6 +416,11 @@ impl<T: Transport> Forge for Gitea<T> {
             return Ok(MergeAnswer::NothingRequired);
         }
         let style = self.style(merge.method).await?;
+        if !permits(&document, &style) {
+            // The server schedules it all the same, and never merges.
+            let reason = format!("the repository does not permit the merge method {style:?}");
+            return Ok(MergeAnswer::Refused { reason });
+        }
         let request = self.repository.merge(current.number, merge, &style);
         let operation = request.operation;
         let response = self.client.send(request).await?;

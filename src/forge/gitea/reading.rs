@@ -83,6 +83,19 @@ pub(super) fn default_style(repository: &Value) -> &'static str {
     }
 }
 
+/// Returns true unless the repository of a pull request forbids a style of merges.
+pub(super) fn permits(pull_request: &Value, style: &str) -> bool {
+    let member = match style {
+        "merge" => "allow_merge_commits",
+        "rebase" => "allow_rebase",
+        "rebase-merge" => "allow_rebase_explicit",
+        "squash" => "allow_squash_merge",
+        "fast-forward-only" => "allow_fast_forward_only_merge",
+        _ => return true,
+    };
+    pull_request["base"]["repo"][member] != Value::Bool(false)
+}
+
 /// Reads the answer to a merge.
 /// There is none if the failure is about more than this one.
 pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {

@@ -260,6 +260,37 @@ fn a_merge_needs_a_rule_unless_it_is_immediate() {
     assert_eq!(script.requests()[2].1, json!({"do": "rebase-merge", "head_commit_id": HEAD}));
 }
 
+/// The server took the schedule, and never merged.
+#[test]
+fn a_merge_method_that_the_repository_forbids_is_not_scheduled() {
+    let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    let rules = || (200, json!({"protected": true, "required_approvals": 1}));
+    let members = ["merge_commits", "rebase", "rebase_explicit", "squash_merge", "fast_forward_only_merge"];
+    for (style, forbidden) in [
+        ("merge", "merge_commits"),
+        ("rebase", "rebase"),
+        ("rebase-merge", "rebase_explicit"),
+        ("squash", "squash_merge"),
+        ("fast-forward-only", "fast_forward_only_merge"),
+    ] {
+        for is_permitted in [true, false] {
+            let mut found = document(1, "tagboat/web", "open");
+            for member in members {
+                let is_allowed = is_permitted || member != forbidden;
+                found["base"]["repo"][format!("allow_{member}")] = json!(is_allowed);
+            }
+            let merge = Merge { method: None, ..when_ready() };
+            let style_answer = (200, json!({"default_merge_style": style}));
+            let script = Script::new([(200, found), rules(), style_answer, (201, json!(null))]);
+            let answer = run(gitea(&script).merge(&current, &merge)).unwrap();
+            let reason = format!("the repository does not permit the merge method {style:?}");
+            let expected =
+                if is_permitted { MergeAnswer::Scheduled } else { MergeAnswer::Refused { reason } };
+            assert_eq!(answer, expected, "{style}");
+        }
+    }
+}
+
 #[test]
 fn answers_to_a_merge_are_told_apart() {
     let answer = |status, text: &str| {

@@ -253,3 +253,25 @@ async fn a_merge_that_waits_for_an_approval_or_a_check_says_so() {
         assert_eq!(fleet.pull().await["merged"], false);
     }
 }
+
+/// Gitea took the schedule, and never merged.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_method_that_the_repository_forbids_is_reported() {
+    let fleet = Fleet::new("method").await;
+    let place = format!("repos/bot/{}", fleet.forge.name);
+    let rules = json!({"has_pull_requests": true, "allow_squash_merge": false});
+    fleet.forge.wire.call("PATCH", &place, rules).await;
+    let rule = json!({"rule_name": "main", "required_approvals": 1, "enable_push": true});
+    fleet.forge.call("POST", "branch_protections", rule).await;
+    for verb in ["opened", "kept"] {
+        fleet.write(&merging("when-ready", Some("squash")), "5.0.3");
+        let run = fleet.run_with(&[]);
+        assert_eq!((run.status, action(&run.json()["automations"][0]).as_str()), (Some(0), verb));
+        let delivery = fleet.delivery();
+        let expected = "is not merged: the repository does not permit the merge method \"squash\"";
+        assert!(delivery.starts_with("False AutoMergeRefused ") && delivery.contains(expected), "{delivery}");
+    }
+    fleet.write(&merging("when-ready", Some("rebase")), "5.0.3");
+    assert_eq!(action(&fleet.run()), "kept");
+    assert!(fleet.delivery().starts_with("True Current 1 open"), "{}", fleet.delivery());
+}
