@@ -20,7 +20,7 @@ pub use requests::GiteaRepository;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first};
@@ -177,44 +177,33 @@ impl<T: Transport> Gitea<T> {
         Ok(refused)
     }
 
-    /// Assigns users beside those of others, and sets a text, if there is one.
+    /// Assigns users beside those of others.
     ///
     /// Returns a sentence for each user that is refused.
-    async fn assign(
-        &self,
-        number: u64,
-        assignees: &[String],
-        text: Map<String, Value>,
-    ) -> Result<Vec<String>, ForgeError> {
+    async fn assign(&self, number: u64, assignees: &[String]) -> Result<Vec<String>, ForgeError> {
         const OPERATION: &str = "edit a pull request";
-        let edit = |change| self.repository.edit(number, Value::Object(change)).essential();
-        let (mut change, mut accepted) = (text.clone(), Vec::new());
-        if !assignees.is_empty() {
-            // An edit replaces all.
-            let (_, document) = self.read(number, true).await?;
-            accepted = texts(list(&document, "/assignees"), "/login");
+        let assign =
+            |names: &[String]| self.repository.edit(number, json!({ "assignees": names })).essential();
+        if assignees.is_empty() {
+            return Ok(Vec::new());
         }
+        // An edit replaces all.
+        let (_, document) = self.read(number, true).await?;
+        let mut accepted = texts(list(&document, "/assignees"), "/login");
         let added: Vec<_> = assignees.iter().filter(|name| !is_among(&accepted, name)).cloned().collect();
-        if !added.is_empty() {
-            let all = [accepted.as_slice(), added.as_slice()].concat();
-            change.insert("assignees".to_owned(), json!(all));
-        }
-        if change.is_empty() || self.client.send(edit(change)).await?.is_success() {
+        let all = [accepted.as_slice(), added.as_slice()].concat();
+        if added.is_empty() || self.client.send(assign(&all)).await?.is_success() {
             return Ok(Vec::new());
         }
         let mut refused = Vec::new();
         for assignee in added {
             accepted.push(assignee.clone());
-            let change = Map::from_iter([("assignees".to_owned(), json!(accepted))]);
-            let response = self.client.send(edit(change)).await?;
+            let response = self.client.send(assign(&accepted)).await?;
             if !response.is_success() {
                 accepted.pop();
                 let reason = self.client.refused_part(OPERATION, &response)?;
                 refused.push(format!("assignee {assignee:?} is refused: {reason}"));
             }
-        }
-        if !text.is_empty() {
-            self.client.call(edit(text)).await?;
         }
         Ok(refused)
     }
@@ -364,7 +353,15 @@ impl<T: Transport> Forge for Gitea<T> {
                 refused.push(error.to_string());
             }
         }
-        // The body says that the parts are there, unless a later round adds them.
+        match self.assign(pull_request.number, &new.assignees).await {
+            Ok(sentences) => refused.extend(sentences),
+            Err(error) => {
+                may_pass |= !error.is_final();
+                refused.push(error.to_string());
+            }
+        }
+        // The body says that the parts are there, unless a later round adds them. It comes last: the server makes an edit with
+        // assignees in steps, the text first.
         let mut body = new.completed_body.as_deref().filter(|_| !may_pass);
         if body.is_some() && pull_request.version.is_none() {
             // Forgejo has no versions, and would overwrite the text that a person wrote meanwhile.
@@ -376,13 +373,13 @@ impl<T: Transport> Forge for Gitea<T> {
                 }
             }
         }
-        let text = body.map(|body| body_members(body, pull_request.version)).unwrap_or_default();
-        match self.assign(pull_request.number, &new.assignees, text).await {
-            Ok(sentences) => {
-                refused.extend(sentences);
-                body.into_iter().for_each(|body| body.clone_into(&mut pull_request.body));
+        if let Some(body) = body {
+            let text = Value::Object(body_members(body, pull_request.version));
+            let request = self.repository.edit(pull_request.number, text).essential();
+            match self.client.call(request).await {
+                Ok(_) => body.clone_into(&mut pull_request.body),
+                Err(error) => refused.push(error.to_string()),
             }
-            Err(error) => refused.push(error.to_string()),
         }
         Ok(Opened { pull_request, is_new: true, refused })
     }
@@ -396,7 +393,7 @@ impl<T: Transport> Forge for Gitea<T> {
         self.remove_labels(current.number, edit).await?;
         self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
         let mut refused = self.request_reviews(current.number, &edit.added_reviewers).await?;
-        refused.extend(self.assign(current.number, &edit.added_assignees, Map::new()).await?);
+        refused.extend(self.assign(current.number, &edit.added_assignees).await?);
         refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         let Some(body) = edit_body(current, edit) else {
             return Ok(self.read(current.number, false).await?.0);

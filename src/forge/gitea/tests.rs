@@ -175,6 +175,39 @@ fn missing_labels_are_created() {
     assert_eq!(sent[3].1, json!({"labels": ["fleet"]}));
 }
 
+/// After a kill, the text said so, and no later run added an assignee.
+#[test]
+fn the_text_that_says_that_all_parts_are_there_comes_last() {
+    let open = || document(1, "tagboat/web", "open");
+    let assigned = json!({"assignees": ["eve", "ann"]});
+    let mut before = open();
+    before["assignees"] = json!([{"login": "eve"}]);
+    let new = NewPullRequest {
+        labels: vec!["images".to_owned()],
+        reviewers: vec!["bob".to_owned()],
+        assignees: vec!["ann".to_owned()],
+        completed_body: Some("done".to_owned()),
+        ..new()
+    };
+    let label = (200, json!([{"id": 1, "name": "images"}]));
+    let answers = |status, last: Option<(u16, Value)>| {
+        let first = [(201, open()), label.clone(), (201, json!([])), (200, before.clone()), (status, open())];
+        Script::new(first.into_iter().chain(last))
+    };
+    let script = answers(201, Some((201, open())));
+    let opened = run(gitea(&script).open(&new)).unwrap();
+    assert_eq!((opened.pull_request.body.as_str(), opened.refused), ("done", vec![]));
+    script.assert_essential();
+    let sent = script.requests();
+    let edit = |body| ("Patch repos/team/fleet/pulls/1".to_owned(), body);
+    let text = json!({"body": "done", "content_version": 3});
+    assert_eq!(sent[sent.len() - 2..], [edit(assigned), edit(text)]);
+    // A failure that may pass leaves the text as it is.
+    let script = answers(500, Some((500, json!(null))));
+    let opened = run(gitea(&script).open(&new)).unwrap();
+    assert_eq!((opened.pull_request.body.as_str(), opened.refused.len()), ("text", 1));
+}
+
 #[test]
 fn find_searches_closed_ones_too() {
     let script = Script::new([
