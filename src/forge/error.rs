@@ -112,6 +112,13 @@ impl ForgeError {
         }
     }
 
+    /// Returns true if labels cannot be added now, and perhaps later.
+    ///
+    /// A permission may be given at any time.
+    pub(super) fn delays_labels(&self) -> bool {
+        !self.is_final() || matches!(self, Self::Forbidden { .. })
+    }
+
     /// Returns true if requests for other pull requests fail as well.
     ///
     /// A permission can be missing for one branch, or one kind of change, alone. When little is left of a limit, pull requests

@@ -342,7 +342,7 @@ impl<T: Transport> Forge for Gitea<T> {
         match self.add_labels(pull_request.number, &new.labels, true).await {
             Ok(labels) => pull_request.labels = labels,
             Err(error) => {
-                may_pass = !error.is_final();
+                may_pass = error.delays_labels();
                 refused.push(format!("labels are missing: {error}"));
             }
         }

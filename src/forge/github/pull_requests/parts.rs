@@ -27,6 +27,14 @@ impl Part<'_> {
         }
     }
 
+    /// Returns true if a later round may add it.
+    fn may_pass(&self, error: &ForgeError) -> bool {
+        match self {
+            Self::Labels(_) => error.delays_labels(),
+            Self::Assignees(_) | Self::Reviewers(_) => !error.is_final(),
+        }
+    }
+
     fn call(&self) -> ([&'static str; 2], Cost, &'static str) {
         match self {
             Self::Labels(_) => (["issues", "labels"], Cost::Essential, LABEL),
@@ -73,8 +81,8 @@ struct Missing {
 }
 
 impl Missing {
-    fn note(&mut self, error: &ForgeError) {
-        self.may_pass |= !error.is_final();
+    fn note(&mut self, error: &ForgeError, may_pass: bool) {
+        self.may_pass |= may_pass;
         self.sentences.push(error.to_string());
     }
 }
@@ -168,7 +176,7 @@ impl<T: Transport> Github<T> {
             }
             let added = self.add_each(opened.number, &part, &mut missing.sentences).await;
             let answer = added.unwrap_or_else(|error| {
-                missing.note(&error);
+                missing.note(&error, part.may_pass(&error));
                 Value::Null
             });
             missing.sentences.extend(part.left_out(&answer));
@@ -179,7 +187,7 @@ impl<T: Transport> Github<T> {
         if let Some(body) = body
             && let Err(error) = self.complete_body(opened, text, body).await
         {
-            missing.note(&error);
+            missing.note(&error, !error.is_final());
         }
         missing.sentences
     }
@@ -214,7 +222,7 @@ impl<T: Transport> Github<T> {
             }
             let mut refused = Vec::new();
             match self.add_each(number, &part, &mut refused).await {
-                Err(error) if error.is_final() => refused.push(error.to_string()),
+                Err(error) if !part.may_pass(&error) => refused.push(error.to_string()),
                 added => drop(added?),
             }
             refused.iter().for_each(|sentence| tracing::warn!("pull request #{number}: {sentence}"));

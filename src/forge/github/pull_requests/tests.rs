@@ -619,6 +619,13 @@ fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
             1,
         ),
         (
+            "so does it without the permission for labels, which may be given later",
+            marked(),
+            vec![opened(), (403, json!({"message": "Resource not accessible"})), whole(), whole()],
+            reviewed(),
+            1,
+        ),
+        (
             "the text that a person wrote meanwhile stays",
             marked(),
             vec![opened(), ok(), whole(), (201, json!({"body": "Wait."}))],

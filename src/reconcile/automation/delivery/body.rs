@@ -3,13 +3,29 @@
 use super::memory::{ClosedReason, Memory, TextHash};
 use super::table::code;
 use super::text::TextError;
-use crate::forge::PullRequest;
+use crate::forge::{PullRequest, PullRequestEdit};
 
 /// The maximum length of a body at forges without a known limit.
 const MAX_BODY: usize = 60_000;
 
 /// The note below a body that was cut.
 const CUT: &str = "(The rest is left out.)";
+
+/// Returns the change of an open pull request without its labels, reviewers and assignees.
+///
+/// The last line says that they are still to be added.
+pub fn without_parts(edit: &PullRequestEdit, current: &PullRequest) -> PullRequestEdit {
+    let (text, memory) = Memory::split(edit.body.as_ref().unwrap_or(&current.body));
+    let marked = memory.map(|memory| body_of(&text, &Memory { is_incomplete: true, ..memory }));
+    let is_new = |body: &String| TextHash::of(body) != TextHash::of(&current.body);
+    PullRequestEdit {
+        body: marked.filter(is_new),
+        added_labels: Vec::new(),
+        added_reviewers: Vec::new(),
+        added_assignees: Vec::new(),
+        ..edit.clone()
+    }
+}
 
 /// Returns the body of a pull request that is closed for a reason.
 ///

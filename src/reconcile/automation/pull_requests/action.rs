@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::delivery::{Decision, PullRequestAction, TextError};
+use super::super::delivery::{Decision, PullRequestAction, TextError, without_parts};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::round::{Round, RoundMode, RoundWork};
 use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
@@ -72,7 +72,14 @@ impl<F: Forge> Round<'_, F> {
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.mode.is_dry_run() => {
                 let is_text_recent = work.snapshot.is_recent(self.text_age);
                 let edit = &PullRequestEdit { is_text_recent, ..PullRequestEdit::clone(edit) };
-                let after = self.forge.edit(&current, edit).await?;
+                let after = match self.forge.edit(&current, edit).await {
+                    // The permission for labels may be missing alone: the rest goes on, and the next round tries again.
+                    Err(error @ ForgeError::Forbidden { .. }) if !edit.added_labels.is_empty() => {
+                        done.refused.push(format!("labels are missing: {error}"));
+                        self.forge.edit(&current, &without_parts(edit, &current)).await?
+                    }
+                    edited => edited?,
+                };
                 work.snapshot.put(after.clone(), Instant::now());
                 if after.state != PullRequestState::Open && !edit.is_closed {
                     // A person was faster, which is reported.

@@ -38,6 +38,8 @@ struct Failing {
     closed: Mutex<Vec<u64>>,
     /// True if a person closes each before it is edited.
     is_closed_meanwhile: bool,
+    /// True if the login may add no labels.
+    refuses_labels: bool,
     /// The edits and merges, by name.
     changes: Mutex<Vec<&'static str>>,
     /// True if reads of single ones meet a rate limit.
@@ -92,6 +94,10 @@ impl Forge for Failing {
     }
 
     async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        if self.refuses_labels && !edit.added_labels.is_empty() {
+            let (host, detail) = (String::new(), "no permission".to_owned());
+            return Err(ForgeError::Forbidden { host, operation: "add labels", detail });
+        }
         self.changes.lock().push(if edit.is_text_recent { "edit at once" } else { "edit" });
         let body = edit.body.clone().unwrap_or_else(|| one.body.clone());
         let mut after = PullRequest { body, ..one.clone() };
@@ -505,6 +511,32 @@ async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() 
     let done = round_with(&forge, order, &mut snapshot, false).await;
     assert_eq!(done.all().map(|one| one.is_open).collect::<Vec<_>>(), [false]);
     assert_eq!(snapshot.ended(7).map(|one| one.state), Some(PullRequestState::Closed));
+}
+
+/// They were refused once, and no later run added them or said so.
+#[tokio::test]
+async fn labels_for_which_a_permission_is_missing_are_tried_in_each_round() {
+    let (mut order, [told, untold]) = kept();
+    order.settings.labels = vec!["images".to_owned()];
+    for one in [told, untold] {
+        let memory = Memory { is_incomplete: true, ..Memory::of_body(&one.body).unwrap() };
+        let mut listed = PullRequest { body: memory.to_string(), ..one };
+        let mut snapshot = Snapshot::default();
+        for refuses_labels in [true, true, false] {
+            let forge =
+                Failing { refuses_labels, listed: Mutex::new(vec![listed.clone()]), ..Failing::default() };
+            let done = round_of(&forge, vec![order.clone()], &mut snapshot, false).await;
+            assert!(!done.has_failed(), "{done:?}");
+            let refused = done.all().next().unwrap().refused.clone();
+            let expected = ["labels are missing:  refuses to add labels: no permission"];
+            assert_eq!(refused, if refuses_labels { &expected[..] } else { &[] });
+            listed = snapshot.open.values().next().unwrap().clone();
+            let memory = Memory::of_body(&listed.body).unwrap();
+            // The images are told all the same.
+            let images = order.contents.values().flat_map(BranchContent::images).collect();
+            assert_eq!((memory.is_incomplete, memory.images), (refuses_labels, images));
+        }
+    }
 }
 
 #[tokio::test]

@@ -211,7 +211,11 @@ impl WantedPullRequest<'_> {
     }
 
     /// Returns the pull request by which a person has refused the tip of a branch.
-    fn refused_at<'p>(&self, branch: BranchState, past: &'p [PastPullRequest]) -> Option<&'p PastPullRequest> {
+    fn refused_at<'p>(
+        &self,
+        branch: BranchState,
+        past: &'p [PastPullRequest],
+    ) -> Option<&'p PastPullRequest> {
         untold_refusal(past).filter(|closed| match branch {
             BranchState::Current { tip, is_new: false } => closed.head_commit == Some(tip),
             // Git has found the wanted images at its head. A deleted branch has no tip any more.
