@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::body::{joined, with_line};
@@ -64,10 +65,12 @@ pub(super) struct Content<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// A template cannot be rendered.
-    #[error("the annotation tagboat.dev/{annotation} cannot be rendered: {detail}")]
+    #[error("the annotation tagboat.dev/{annotation}{} cannot be rendered: {detail}", of(.automation.as_ref()))]
     Template {
         /// The name of the annotation without prefix.
         annotation: &'static str,
+        /// The automation that has it, if several share the pull request.
+        automation: Option<ObjectName>,
         /// The error of the template.
         detail: String,
     },
@@ -87,6 +90,10 @@ pub enum TextError {
     },
 }
 
+fn of(automation: Option<&ObjectName>) -> String {
+    automation.map(|automation| format!(" of automation {automation}")).unwrap_or_default()
+}
+
 impl PullRequestText {
     /// Renders the text of a pull request of one or several automations.
     ///
@@ -102,13 +109,18 @@ impl PullRequestText {
         base: &str,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, TextError> {
+        let is_shared = sources.len() > 1;
         let render = |annotation: &'static str, template: &str, source: &TextSource<'_>| {
             let data = PullRequestData { message: source.data, branch, base };
             Template::compile(template, source.language)
                 .and_then(|template| template.render_pull_request(&data, is_interrupted))
                 .map_err(|error| match error.kind() {
                     TemplateErrorKind::Interrupted => TextError::Interrupted,
-                    _ => TextError::Template { annotation, detail: error.detail_of_annotation() },
+                    _ => TextError::Template {
+                        annotation,
+                        automation: is_shared.then(|| source.data.automation().clone()),
+                        detail: error.detail_of_annotation(),
+                    },
                 })
         };
         let title = match sources.first() {

@@ -156,7 +156,8 @@ impl PullRequestOutcome {
 
     /// Returns the outcome without the action, which is reported already.
     pub(super) fn settled(&self) -> Self {
-        let action = if self.is_open { PullRequestVerb::Kept } else { PullRequestVerb::Left };
+        let is_kept = self.is_open && !self.has_failed();
+        let action = if is_kept { PullRequestVerb::Kept } else { PullRequestVerb::Left };
         Self { action, is_opened: false, ..self.clone() }
     }
 

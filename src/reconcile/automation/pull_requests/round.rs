@@ -15,7 +15,7 @@ use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::snapshot::Snapshot;
-use crate::forge::{Forge, ForgeError, SeparateParts};
+use crate::forge::{Forge, ForgeError, PullRequest, SeparateParts};
 use crate::git::{BranchName, CommitId};
 use crate::tenancy::BlockingPool;
 
@@ -117,6 +117,8 @@ impl RoundOutcome {
 
     /// Records the outcome of a branch, or the error that ended it.
     ///
+    /// `open` is its open pull request.
+    ///
     /// # Errors
     ///
     /// If the error concerns the other branches as well.
@@ -124,8 +126,9 @@ impl RoundOutcome {
         &mut self,
         done: Result<Option<PullRequestOutcome>, BranchError>,
         (base, branch): (&BranchName, &BranchName),
+        open: Option<&PullRequest>,
     ) -> Result<(), ForgeError> {
-        let (done, end) = self.end_of(done, (base, branch));
+        let (done, end) = self.end_of(done, (base, branch), open);
         self.branches.extend(done.map(|done| ((base.clone(), branch.clone()), done)));
         end
     }
@@ -137,10 +140,13 @@ impl RoundOutcome {
         &mut self,
         done: Result<Option<PullRequestOutcome>, BranchError>,
         (base, branch): (&BranchName, &BranchName),
+        open: Option<&PullRequest>,
     ) -> (Option<PullRequestOutcome>, Result<(), ForgeError>) {
+        let left = || PullRequestOutcome::without(branch, base, PullRequestVerb::Left);
         let failed = |reason| PullRequestOutcome {
             reason: Some(reason),
-            ..PullRequestOutcome::without(branch, base, PullRequestVerb::Left)
+            action: PullRequestVerb::Left,
+            ..open.map_or_else(left, PullRequestOutcome::kept)
         };
         match done {
             Ok(done) => (done, Ok(())),
@@ -267,18 +273,17 @@ impl<F: Forge> Round<'_, F> {
         let branches = self.rendered(base);
         for branch in &branches {
             let done = self.work_on_branch((base, branch), work).await;
-            work.outcome.settle(done, (base, branch))?;
+            work.outcome.settle(done, (base, branch), work.snapshot.found(base, branch).open)?;
         }
         let would_open = self.would_open(base, &work.outcome);
         for branch in self.unwanted(base, &branches, &work.snapshot) {
             let done = self.work_on_unwanted((base, &branch), &would_open, work).await;
-            work.outcome.settle(done, (base, &branch))?;
+            work.outcome.settle(done, (base, &branch), work.snapshot.found(base, &branch).open)?;
         }
         for second in work.snapshot.seconds(base) {
             let done = self.work_on_second(&second, work).await;
-            let (done, end) = work.outcome.end_of(done, (base, &second.head));
-            let numbered = |done| PullRequestOutcome { number: Some(second.number), ..done };
-            work.outcome.seconds.extend(done.map(numbered));
+            let (done, end) = work.outcome.end_of(done, (base, &second.head), Some(&second));
+            work.outcome.seconds.extend(done);
             end?;
         }
         Ok(())

@@ -513,11 +513,42 @@ async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() 
     assert_eq!(snapshot.ended(7).map(|one| one.state), Some(PullRequestState::Closed));
 }
 
+/// It had two outcomes, one without its number, and the first automation was blamed.
+#[tokio::test]
+async fn an_open_pull_request_without_a_text_has_one_outcome_with_its_number() {
+    let (mut order, [_, untold]) = kept();
+    order.settings.body = "{{ .Nope }}".parse().unwrap();
+    let name = order.automation.clone();
+    order.contents.values_mut().for_each(|content| content.data = content.data.clone().of_automation(&name));
+    for is_shared in [false, true] {
+        let mut orders = vec![order.clone()];
+        if is_shared {
+            let mut first = order.clone();
+            first.settings.body = PullRequestSettings::default().body;
+            "a-first".clone_into(&mut first.automation.name);
+            orders.push(first);
+        }
+        let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
+        let mut snapshot = Snapshot::default();
+        let done = round_of(&forge, orders, &mut snapshot, false).await;
+        let all: Vec<&PullRequestOutcome> = done.all().collect();
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!((all[0].action, all[0].number, all[0].is_open), (PullRequestVerb::Left, Some(7), true));
+        let progress =
+            PullRequestProgress::after(None, (vec![all[0].clone()], None), &BTreeSet::from([7]), &snapshot);
+        let errors = progress.errors();
+        let of = if is_shared { " of automation apps/fleet" } else { "" };
+        let begin = format!("the annotation tagboat.dev/pull-request-body{of} cannot be rendered: ");
+        assert!(errors.len() == 1 && errors[0].starts_with(&begin), "{errors:?}");
+        assert!(progress.condition().2.ends_with("; 1 open: #7"), "{:?}", progress.condition());
+    }
+}
+
 /// They were refused once, and no later run added them or said so.
 #[tokio::test]
 async fn labels_for_which_a_permission_is_missing_are_tried_in_each_round() {
     let (mut order, [told, untold]) = kept();
-    order.settings.labels = vec!["images".to_owned()];
+    order.settings.labels = "[images]".parse().unwrap();
     for one in [told, untold] {
         let memory = Memory { is_incomplete: true, ..Memory::of_body(&one.body).unwrap() };
         let mut listed = PullRequest { body: memory.to_string(), ..one };
