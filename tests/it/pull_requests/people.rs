@@ -125,8 +125,15 @@ async fn an_open_pull_request_gets_no_image_that_a_person_has_refused() {
         if is_lost {
             fleet.lose_state();
         }
-        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        let report = fleet.run();
+        assert_eq!(action(&report), "left (closed-by-a-person)");
         assert_eq!(fleet.forge.tip(BRANCH).await, tip);
+        // The open one is none that a person has refused.
+        let open = &fleet.pulls().await[1]["number"];
+        let message = report["pullRequests"][0]["message"].as_str().unwrap();
+        let refused = format!(": a person has refused the images by pull request #{number}");
+        assert!(message.contains(&format!("#{open} ")) && message.ends_with(&refused), "{message}");
+        assert_eq!(fleet.delivery(), format!("True Current 1 open: #{open}; refused by a person: #{number}"));
     }
     fleet.write(&json!({}), "7.0.0");
     assert_eq!(action(&fleet.run()), "refreshed");

@@ -46,7 +46,7 @@ impl<F: Forge> Round<'_, F> {
         };
         let mut done = PullRequestOutcome::without(branch, base, action);
         done.reason = decision.reason.map(OutcomeReason::Decided);
-        done.number = decision.number;
+        (done.number, done.refused_by) = (decision.number, decision.refused_by);
         let found = work.snapshot.found(base, branch);
         let current = found.open.map(|open| PullRequest::clone(open));
         let refused = found.past.into_iter().flatten().find(|one| Some(one.number) == decision.number);

@@ -37,6 +37,8 @@ pub struct PullRequestOutcome {
     pub action: PullRequestVerb,
     /// The reason, if the action is not the usual one.
     pub reason: Option<OutcomeReason>,
+    /// The pull request by which a person has refused the images, beside an open one.
+    pub refused_by: Option<u64>,
     /// True if the pull request is open after the action.
     pub is_open: bool,
     /// True if this round opened it; it may have been merged since.
@@ -127,6 +129,7 @@ impl PullRequestOutcome {
             commit: None,
             action,
             reason: None,
+            refused_by: None,
             is_open: false,
             is_opened: false,
             refused: Vec::new(),
@@ -214,6 +217,10 @@ impl PullRequestOutcome {
     /// Returns the reason in words.
     fn explanation(&self) -> Option<String> {
         Some(match self.reason.as_ref()? {
+            OutcomeReason::Decided(PullRequestReason::ClosedByPerson) if self.refused_by.is_some() => {
+                let number = self.refused_by.unwrap_or_default();
+                format!("a person has refused the images by pull request #{number}")
+            }
             OutcomeReason::Decided(reason) => match reason {
                 PullRequestReason::ClosedByPerson => "a person has refused it",
                 PullRequestReason::EditedByOthers => "it has commits of others",

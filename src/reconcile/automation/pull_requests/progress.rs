@@ -154,9 +154,10 @@ impl PullRequestProgress {
     /// Returns the numbers of the pull requests that people have refused.
     pub fn refused(&self) -> BTreeSet<u64> {
         let refused = OutcomeReason::Decided(PullRequestReason::ClosedByPerson);
-        let is_refused =
-            |outcome: &&PullRequestOutcome| !outcome.is_open && outcome.reason.as_ref() == Some(&refused);
-        self.outcomes.iter().filter(is_refused).filter_map(|outcome| outcome.number).collect()
+        let is_refused = |outcome: &&PullRequestOutcome| outcome.reason.as_ref() == Some(&refused);
+        let number =
+            |outcome: &PullRequestOutcome| outcome.refused_by.or(outcome.number.filter(|_| !outcome.is_open));
+        self.outcomes.iter().filter(is_refused).filter_map(number).collect()
     }
 
     /// Returns the errors, a sentence each.

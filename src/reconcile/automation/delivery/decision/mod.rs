@@ -98,6 +98,8 @@ pub struct Decision {
     pub reason: Option<PullRequestReason>,
     /// The number of the open pull request, or of the one that was refused.
     pub number: Option<u64>,
+    /// The pull request by which a person has refused the images, beside an open one.
+    pub refused_by: Option<u64>,
     /// True if the new text hides from another process that the branch was rebuilt.
     pub hides_refresh: bool,
 }
@@ -142,7 +144,7 @@ pub enum PullRequestReason {
 
 impl Decision {
     fn of(action: PullRequestAction, number: Option<u64>) -> Self {
-        Self { action, merge: None, reason: None, number, hides_refresh: false }
+        Self { action, merge: None, reason: None, number, refused_by: None, hides_refresh: false }
     }
 
     fn leave(reason: Option<PullRequestReason>, number: u64) -> Self {
@@ -165,7 +167,13 @@ pub fn decide(
     found: FoundPullRequests<'_>,
 ) -> Result<Decision, TextError> {
     match found.open {
-        Some(open) => wanted.of_open(branch, open),
+        Some(open) => {
+            let decision = wanted.of_open(branch, open)?;
+            let is_refused = decision.reason == Some(PullRequestReason::ClosedByPerson);
+            let past = found.past.filter(|_| is_refused).unwrap_or_default();
+            let refused_by = refusal(wanted.images, past).map(|refused| refused.number);
+            Ok(Decision { refused_by, ..decision })
+        }
         None => wanted.without_open(branch, found),
     }
 }

@@ -135,6 +135,7 @@ fn shown(decision: &Decision) -> String {
     let mut parts = vec![action.to_owned()];
     parts.extend(decision.reason.map(|found| reason(found).to_owned()));
     parts.extend(decision.number.map(|number| format!("#{number}")));
+    parts.extend(decision.refused_by.map(|number| format!("by #{number}")));
     if let Some(edit) = edit {
         parts.extend(edit.title.as_ref().map(|_| "title".to_owned()));
         parts.extend(edit.body.as_ref().map(|_| "body".to_owned()));
@@ -232,6 +233,14 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             open(WEB_1),
             vec![],
             "left closed-by-a-person #7",
+        ),
+        (
+            "back to an image that a person has refused, beside an open one that nobody refused",
+            case(WEB_1),
+            Left(LeftBranch::Refused),
+            open(WEB_2),
+            vec![past(6, Closed, WEB_1, None)],
+            "left closed-by-a-person #7 by #6",
         ),
         (
             "a new image after a merge",
