@@ -370,6 +370,7 @@ pub(super) mod tests {
             ("its head is unknown", vec![PullRequest { head_commit: None, ..one(9, Merged, "1") }], None),
         ] {
             let images = BTreeSet::from([image("web", "2")]);
+            let past: Vec<PastPullRequest> = past.iter().map(PastPullRequest::of).collect();
             let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             assert_eq!(branch_facts(&images, &owner("fleet"), found).merged_tip, expected, "{name}");
         }

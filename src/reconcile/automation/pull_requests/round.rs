@@ -4,6 +4,7 @@
 //! was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -273,12 +274,20 @@ impl<F: Forge> Round<'_, F> {
         let branches = self.rendered(base);
         for branch in &branches {
             let done = self.work_on_branch((base, branch), work).await;
-            work.outcome.settle(done, (base, branch), work.snapshot.found(base, branch).open)?;
+            work.outcome.settle(
+                done,
+                (base, branch),
+                work.snapshot.found(base, branch).open.map(Deref::deref),
+            )?;
         }
         let would_open = self.would_open(base, &work.outcome);
         for branch in self.unwanted(base, &branches, &work.snapshot) {
             let done = self.work_on_unwanted((base, &branch), &would_open, work).await;
-            work.outcome.settle(done, (base, &branch), work.snapshot.found(base, &branch).open)?;
+            work.outcome.settle(
+                done,
+                (base, &branch),
+                work.snapshot.found(base, &branch).open.map(Deref::deref),
+            )?;
         }
         for second in work.snapshot.seconds(base) {
             let done = self.work_on_second(&second, work).await;

@@ -561,7 +561,7 @@ async fn labels_for_which_a_permission_is_missing_are_tried_in_each_round() {
             let refused = done.all().next().unwrap().refused.clone();
             let expected = ["labels are missing:  refuses to add labels: no permission"];
             assert_eq!(refused, if refuses_labels { &expected[..] } else { &[] });
-            listed = snapshot.open.values().next().unwrap().clone();
+            listed = PullRequest::clone(snapshot.open.values().next().unwrap());
             let memory = Memory::of_body(&listed.body).unwrap();
             // The images are told all the same.
             let images = order.contents.values().flat_map(BranchContent::images).collect();
