@@ -149,6 +149,11 @@ impl PullRequestEdit {
         kept.chain(added).cloned().collect()
     }
 
+    /// Returns true if nothing would be changed.
+    pub fn changes_nothing(&self) -> bool {
+        Self { judged: None, is_text_recent: false, ..self.clone() } == Self::default()
+    }
+
     /// Returns true if it follows from title and body.
     pub(super) fn depends_on_text(&self) -> bool {
         self.title.is_some() || self.body.is_some() || self.is_closed

@@ -57,7 +57,7 @@ impl Redactor {
 
     /// Returns a redactor of the forms that look like tokens.
     ///
-    /// Nobody writes one by chance. A password may be a word of a text or of a name, which would be changed.
+    /// No text has one by chance. A password may be a word of a text or of a name, which would be changed.
     #[must_use]
     pub fn of_tokens(&self) -> Self {
         let is_token = |form: &&Secret| {

@@ -10,9 +10,17 @@ use crate::forge::reading::{Defect, branch, commit, flag, list, message, number,
 pub(super) const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
 
 /// Reads a list of pull requests; those whose head is elsewhere are left out.
+///
+/// The head of a merged one is that which was merged in lists of Gitea from 1.26 on, which have versions of the content. Lists
+/// of others, and each single pull request, have the tip that the branch has now.
 pub(super) fn pull_requests(body: &Value) -> Result<Vec<PullRequest>, Defect> {
     let entries = body.as_array().ok_or(Defect("no list of pull requests"))?;
-    entries.iter().filter_map(|entry| pull_request(entry).transpose()).collect()
+    let with_head = |one: PullRequest, entry: &Value| match one.version {
+        Some(_) => PullRequest { head_commit: commit(entry, "/head/sha"), ..one },
+        None => one,
+    };
+    let read = |entry: &Value| Some(pull_request(entry).transpose()?.map(|one| with_head(one, entry)));
+    entries.iter().filter_map(read).collect()
 }
 
 pub(super) fn own_pull_request(body: &Value) -> Result<PullRequest, Defect> {
@@ -20,7 +28,7 @@ pub(super) fn own_pull_request(body: &Value) -> Result<PullRequest, Defect> {
 }
 
 /// Reads a pull request.
-/// It is left out if its head is not a branch of the repository itself.
+/// It is left out if its head is not a branch of the repository itself. The head of a merged one is unknown.
 pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> {
     let number_of = |pointer| number(body, pointer);
     let number = number_of("/number").ok_or(Defect("a pull request without a number"))?;
@@ -44,7 +52,7 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
         url: page_url(body, "/html_url")?,
         state,
         head,
-        head_commit: commit(body, "/head/sha"),
+        head_commit: commit(body, "/head/sha").filter(|_| state != PullRequestState::Merged),
         base,
         title,
         body: text(body, "/body").unwrap_or_default().to_owned(),

@@ -45,6 +45,21 @@ fn when_ready() -> Merge {
     }
 }
 
+/// Forgejo tells the tip that the branch has now: a commit that a person made after the merge counted as merged.
+#[test]
+fn the_head_of_a_merged_pull_request_is_known_from_lists_with_versions_only() {
+    let mut merged = document(1, "tagboat/web", "closed");
+    merged["merged"] = json!(true);
+    let listed = |entry: &Value| pull_requests(&json!([entry])).unwrap()[0].head_commit;
+    let head = HEAD.parse().ok();
+    assert_eq!((listed(&merged), own_pull_request(&merged).unwrap().head_commit), (head, None));
+    merged.as_object_mut().unwrap().remove("content_version");
+    assert_eq!(listed(&merged), None);
+    // One that was closed is compared with the tip only to leave the branch alone.
+    merged["merged"] = json!(false);
+    assert_eq!(listed(&merged), head);
+}
+
 #[test]
 fn heads_elsewhere_are_left_out() {
     let changed = |pointer: &str, value: Value| {

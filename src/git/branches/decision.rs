@@ -270,7 +270,7 @@ mod tests {
             (false, others(), finished, nothing_left()),
             (true, Ours, finished, Decision::Rebuild),
             (true, Absent, finished, Decision::Create),
-            // Those that were merged with the branch are in the base, by whatever method: it was left alone for ever.
+            // Those that were merged with the branch are in the base, by each method: it was left alone for ever.
             (true, others(), merged, Decision::Rebuild),
             (false, others(), merged, Decision::Delete),
             (true, FoundBranch::Unreadable(String::new()), merged, Decision::Rebuild),

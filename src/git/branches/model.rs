@@ -427,7 +427,7 @@ mod tests {
         let refused = BranchFacts { is_refused: true, ..BranchFacts::default() };
         for (all, expected) in [
             (&[(true, refused), (true, without)][..], true),
-            // Nobody has refused its change, unless the refused tip has it.
+            // Its change is not refused, unless the refused tip has it.
             (&[(false, refused), (true, without)], false),
             (&[(false, refused), (false, without)], true),
             (&[(true, BranchFacts::default()), (true, without)], false),

@@ -231,10 +231,12 @@ impl<P: Proposer> BranchState<P> {
         let seen = self.seen(tip);
         let Some(base) = self.base.take() else { return };
         let outcomes = std::mem::take(&mut self.outcomes);
+        // The next run tries again, as a server or a forge may answer then.
         let has_failed = outcomes.values().any(|one| {
             matches!(
                 one.action,
-                BranchAction::Failed { .. } | BranchAction::Left(LeftReason::SharedWith { .. })
+                BranchAction::Failed { .. }
+                    | BranchAction::Left(LeftReason::SharedWith { .. } | LeftReason::Unreadable { .. })
             )
         });
         let waits = outcomes.values().any(|one| one.waits_for().is_some());

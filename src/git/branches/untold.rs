@@ -14,6 +14,9 @@ use crate::git::push_journal::PushJournal;
 use crate::git::tree::GitTree;
 use crate::update::Checkpoint;
 
+/// The maximum number of deleted branches whose refused tips are fetched for one attempt.
+const MAX_DELETED: usize = 25;
+
 impl Branch {
     /// Returns true if a person has refused the wanted change, by the push journal.
     fn is_refused_change(&self, journal: &PushJournal) -> bool {
@@ -36,11 +39,11 @@ impl<P: Proposer> BranchAttempt<P> {
         context: &AttemptContext<'_>,
         journal: &PushJournal,
     ) -> Result<(), SyncError> {
-        for branch in branches.iter().filter(|branch| branch.tip.is_none()) {
-            let unknown = branch.refused_tip().filter(|_| !branch.is_refused_change(journal));
-            if let Some(tip) = unknown.filter(|tip| !context.mirror.has(*tip)) {
-                context.is_at_server(tip)?;
-            }
+        let deleted = branches.iter().filter(|branch| branch.tip.is_none());
+        let unknown = deleted.filter(|branch| !branch.is_refused_change(journal));
+        let tips = unknown.filter_map(Branch::refused_tip).filter(|tip| !context.mirror.has(*tip));
+        for tip in tips.take(MAX_DELETED) {
+            context.is_at_server(tip)?;
         }
         Ok(())
     }

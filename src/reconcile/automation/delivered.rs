@@ -167,6 +167,7 @@ impl Delivered {
         if let [(branch, reason), others @ ..] = foreign.as_slice() {
             let retry = match reason {
                 LeftReason::SharedWith { .. }
+                | LeftReason::Unreadable { .. }
                 | LeftReason::OpenElsewhere { .. }
                 | LeftReason::OwnedByOthers { .. } => "",
                 _ => "; the next retry is when the branch, the base or an image changes",

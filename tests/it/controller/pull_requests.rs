@@ -132,7 +132,7 @@ const RUNS: u64 = 5;
 /// The number of calls that each of them may make: it lists and looks up.
 const CALLS: u64 = 4;
 
-/// The branch has a commit of a person, which a squash leaves beyond the base.
+/// The branch has a commit of a person that was made after the merge.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_branch_that_stays_after_its_merge_makes_no_work() {
     let own = Delivery::new("stays").await;
@@ -143,11 +143,11 @@ async fn a_branch_that_stays_after_its_merge_makes_no_work() {
     own.until("True Current 1 open: #1").await;
     let branch =
         own.forge.call("GET", "pulls/1", json!(null)).await["head"]["ref"].as_str().unwrap().to_owned();
-    let review = own.forge.write(&branch, "notes.md", "words\n").await;
     eventually("the forge merges it", async || {
         own.forge.try_call("POST", "pulls/1/merge", json!({"Do": "squash"})).await.0 == 200
     })
     .await;
+    let review = own.forge.write(&branch, "notes.md", "words\n").await;
     own.scene.request("app", "1").await;
     own.until("True Current no pull request is open").await;
     let requests = || -> u64 {

@@ -11,15 +11,24 @@ const MAX_BODY: usize = 60_000;
 /// The note below a body that was cut.
 const CUT: &str = "(The rest is left out.)";
 
+/// Returns a body whose last line does not say any more that labels, reviewers and assignees are still to be added.
+///
+/// There is none without a last line, or without room for it.
+pub(super) fn completed(body: &str, limit: Option<usize>) -> Option<String> {
+    let (text, memory) = Memory::split(body);
+    joined(&text, &Memory { is_incomplete: false, ..memory? }, limit)
+}
+
 /// Returns the change of an open pull request without its labels, reviewers and assignees.
 ///
-/// The last line says that they are still to be added.
-pub fn without_parts(edit: &PullRequestEdit, current: &PullRequest) -> PullRequestEdit {
-    let (text, memory) = Memory::split(edit.body.as_ref().unwrap_or(&current.body));
-    let marked = memory.map(|memory| body_of(&text, &Memory { is_incomplete: true, ..memory }));
+/// The last line says that they are still to be added, if there is room for that.
+pub fn without_parts(edit: &PullRequestEdit, current: &PullRequest, limit: Option<usize>) -> PullRequestEdit {
+    let body = edit.body.as_ref().unwrap_or(&current.body);
+    let (text, memory) = Memory::split(body);
+    let marked = memory.and_then(|memory| joined(&text, &Memory { is_incomplete: true, ..memory }, limit));
     let is_new = |body: &String| TextHash::of(body) != TextHash::of(&current.body);
     PullRequestEdit {
-        body: marked.filter(is_new),
+        body: Some(marked.unwrap_or_else(|| body.clone())).filter(is_new),
         added_labels: Vec::new(),
         added_reviewers: Vec::new(),
         added_assignees: Vec::new(),

@@ -85,14 +85,15 @@ fn has_all(open: &OpenPullRequest, images: &BTreeSet<ImageHash>) -> bool {
 
 /// Returns what is kept of the ended pull requests of a branch, the newest first.
 ///
-/// Decisions depend on the newest one that says something, and on those that people closed with our last line. A branch may
-/// have had thousands.
+/// Decisions depend on the newest one that says something, on the newest one that was merged, and on those that people closed
+/// with our last line. A branch may have had thousands.
 pub fn past_of(mut ended: Vec<PullRequest>) -> Vec<PastPullRequest> {
     ended.sort_by_key(|one| Reverse(one.number));
     let past: Vec<PastPullRequest> = ended.iter().map(PastPullRequest::of).collect();
     let newest = past.iter().position(says_something).unwrap_or(past.len());
+    let merged = past.iter().position(|one| one.state == PullRequestState::Merged);
     let is_kept = |(at, one): &(usize, PastPullRequest)| {
-        *at <= newest || is_closed_by_person(one) && one.memory.is_some()
+        *at <= newest || Some(*at) == merged || is_closed_by_person(one) && one.memory.is_some()
     };
     past.into_iter().enumerate().filter(is_kept).map(|(_, one)| one).collect()
 }
@@ -370,7 +371,7 @@ pub(super) mod tests {
             ("its head is unknown", vec![PullRequest { head_commit: None, ..one(9, Merged, "1") }], None),
         ] {
             let images = BTreeSet::from([image("web", "2")]);
-            let past: Vec<PastPullRequest> = past.iter().map(PastPullRequest::of).collect();
+            let past = past_of(past);
             let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             assert_eq!(branch_facts(&images, &owner("fleet"), found).merged_tip, expected, "{name}");
         }

@@ -72,20 +72,38 @@ impl<F: Forge> Round<'_, F> {
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.mode.is_dry_run() => {
                 let is_text_recent = work.snapshot.is_recent(self.text_age);
                 let edit = &PullRequestEdit { is_text_recent, ..PullRequestEdit::clone(edit) };
-                let after = match self.forge.edit(&current, edit).await {
-                    // The permission for labels may be missing alone: the rest goes on, and the next round tries again.
-                    Err(error @ ForgeError::Forbidden { .. }) if !edit.added_labels.is_empty() => {
-                        done.refused.push(format!("labels are missing: {error}"));
-                        self.forge.edit(&current, &without_parts(edit, &current)).await?
-                    }
-                    edited => edited?,
+                let rest = without_parts(edit, &current, self.limit);
+                let recent = work.labels.recent(Instant::now()).filter(|_| !edit.added_labels.is_empty());
+                let edited = match recent {
+                    Some(reason) => Err(reason.to_owned()),
+                    None => match self.forge.edit(&current, edit).await {
+                        // The permission for labels may be missing alone: the rest goes on, and a later round tries again.
+                        Err(error @ ForgeError::Forbidden { .. }) if !edit.added_labels.is_empty() => {
+                            let reason = format!("labels are missing: {error}");
+                            work.labels.set(reason.clone(), Instant::now());
+                            Err(reason)
+                        }
+                        edited => Ok(edited?),
+                    },
                 };
-                work.snapshot.put(after.clone(), Instant::now());
-                if after.state != PullRequestState::Open && !edit.is_closed {
-                    // A person was faster, which is reported.
-                    work.snapshot.look_up(self.forge, base, branch).await?;
+                let after = match edited {
+                    Ok(after) => Some(after),
+                    Err(reason) => {
+                        done.refused.push(reason);
+                        match rest.changes_nothing() {
+                            true => None,
+                            false => Some(self.forge.edit(&current, &rest).await?),
+                        }
+                    }
+                };
+                if let Some(after) = &after {
+                    work.snapshot.put(after.clone(), Instant::now());
+                    if after.state != PullRequestState::Open && !edit.is_closed {
+                        // A person was faster, which is reported.
+                        work.snapshot.look_up(self.forge, base, branch).await?;
+                    }
                 }
-                after
+                after.unwrap_or(current)
             }
             (Nothing | Keep | Leave | Edit(_) | Refresh(_) | Close(_), Some(current)) => current,
             (_, None) => return Ok(Done::Outcome(Box::new(done))),

@@ -23,7 +23,7 @@ struct AskedMerge {
     merge: Merge,
     answer: MergeAnswer,
     at: Instant,
-    /// The number of times that it was asked for.
+    /// The number of times in a row that it was asked for and was not possible yet.
     tries: u32,
 }
 
@@ -61,7 +61,9 @@ impl AskedMerges {
     ///
     /// Returns true if the merge is to be asked for again soon: after a push, a forge computes in the background if it is possible.
     pub(super) fn add(&mut self, number: u64, merge: Merge, answer: MergeAnswer, now: Instant) -> bool {
-        let before = self.0.get(&number).filter(|asked| asked.merge == merge);
+        let is_before =
+            |asked: &&AskedMerge| asked.merge == merge && matches!(asked.answer, MergeAnswer::NotYet { .. });
+        let before = self.0.get(&number).filter(is_before);
         let tries = before.map_or(0, |asked| asked.tries).saturating_add(1);
         let is_soon = matches!(answer, MergeAnswer::NotYet { .. }) && tries <= SOON_TRIES;
         self.0.insert(number, AskedMerge { merge, answer, at: now, tries });
@@ -127,5 +129,9 @@ mod tests {
         // Another commit begins anew.
         assert!(add("2", not_yet()));
         assert!(!add("2", MergeAnswer::Scheduled) && !add("3", MergeAnswer::NothingRequired));
+        // A missing approval uses up none of the tries.
+        let blocked = || MergeAnswer::Blocked { reason: "no approval".to_owned() };
+        assert_eq!([(); 5].map(|()| add("4", blocked())), [false; 5]);
+        assert!(add("4", not_yet()));
     }
 }

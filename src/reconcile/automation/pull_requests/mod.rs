@@ -11,6 +11,7 @@
 //! | `wanted`, `unwanted`, `second` | branches that are rendered; those that are not any more; further open pull requests of a branch |
 //! | `sharers` | the automations that share a pull request |
 //! | `action`, `put_off`, `merges` | an action as it was decided; changes that wait; merges that the forge was asked for |
+//! | `refused_labels` | labels for which a permission is missing |
 //! | `outcome` | the outcome for a branch |
 //! | `progress`, `open_list` | the outcomes for all branches of an automation, as a condition and events; the list in its message |
 //! | `run` | the part of one run of an automation |
@@ -29,6 +30,7 @@ mod progress;
 mod put_off;
 mod queue;
 mod records;
+mod refused_labels;
 mod repository;
 mod round;
 #[cfg(test)]

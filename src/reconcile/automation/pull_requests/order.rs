@@ -89,8 +89,9 @@ impl PullRequestOrder {
     pub(super) fn terms(&self, (base, branch): (&BranchName, &BranchName)) -> Option<impl PartialEq> {
         let is_rendered = self.rendered.contains(branch);
         let is_own = self.base == *base && (is_rendered || self.facts.contains_key(branch));
-        let settings = (&self.settings, &self.cautious);
-        is_own.then_some((&self.automation, &self.owner, is_rendered, settings, self.language))
+        let settings = (&self.settings, &self.cautious, self.language);
+        let own_rules = self.gate.as_ref().map(|gate| (&gate.own, &gate.quiet));
+        is_own.then_some((&self.automation, &self.owner, is_rendered, settings, own_rules))
     }
 
     /// Returns true if the automation's own windows and quiet period are overridden.

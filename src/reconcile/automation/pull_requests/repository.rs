@@ -16,6 +16,7 @@ use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::records::Branches;
+use super::refused_labels::RefusedLabels;
 use super::round::RoundOutcome;
 use super::snapshot::Snapshot;
 use crate::forge::ForgeError;
@@ -70,6 +71,8 @@ pub(super) struct Repository {
     pub(super) listed: Option<Instant>,
     /// The merges that the forge was asked for.
     pub(super) merges: AskedMerges,
+    /// The last refusal of labels.
+    pub(super) labels: RefusedLabels,
     /// Held while an automation lists or takes branches back before git.
     pub(super) turn: Arc<tokio::sync::Mutex<()>>,
     /// True once a new login was asked for, since the API refused one.
@@ -103,6 +106,7 @@ impl Repository {
             last_round: None,
             listed: None,
             merges: AskedMerges::default(),
+            labels: RefusedLabels::default(),
             turn: Arc::default(),
             has_renewed_login: false,
             look_up_failure: None,
@@ -541,12 +545,16 @@ pub(super) mod tests {
         let later = PullRequestOrder { made_at: Instant::now() + Duration::from_secs(1), ..app.clone() };
         let mut changed = later.clone();
         changed.settings.merge = tagboat_api::settings::MergeTime::Immediately;
+        let night = "[{name: night, kind: deny, cron: '0 18 * * *', window: 12h}]".parse().unwrap();
+        let gate = WriteRules::default().gate(app.automation.clone(), Some(Arc::new(night)), None);
+        let with_window = PullRequestOrder { gate: Some(gate), ..later.clone() };
         let mut looked_at = of("new", &[]);
         looked_at.facts.insert("b".parse().unwrap(), BranchFacts::default());
         for (name, now, expected) in [
             ("the same", vec![app.clone(), web.clone()], (true, true)),
             ("another run", vec![later, web.clone()], (true, true)),
             ("other settings", vec![changed, web.clone()], (false, true)),
+            ("another window", vec![with_window, web.clone()], (false, true)),
             ("suspended", vec![web.clone()], (false, true)),
             ("no longer rendered", vec![app.clone(), of("web", &["a"])], (true, false)),
             ("rendered by another", vec![app.clone(), of("new", &["b"]), web.clone()], (true, false)),

@@ -15,6 +15,7 @@ use super::action::BranchError;
 use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::refused_labels::RefusedLabels;
 use super::snapshot::Snapshot;
 use crate::forge::{Forge, ForgeError, PullRequest, SeparateParts};
 use crate::git::{BranchName, CommitId};
@@ -76,6 +77,8 @@ pub(super) struct RoundWork {
     pub(super) snapshot: Snapshot,
     /// The merges that the forge was asked for, by the number of the pull request.
     pub(super) merges: AskedMerges,
+    /// The last refusal of labels.
+    pub(super) labels: RefusedLabels,
     /// The outcome so far.
     pub(super) outcome: RoundOutcome,
     /// True once the forge had the time to end merges.

@@ -357,7 +357,7 @@ impl Snapshot {
         owners: &BTreeSet<OwnerHash>,
     ) -> Option<u64> {
         let open = self.found(base, head).open?;
-        Memory::of_body(&open.body).filter(|memory| memory.is_of_others(owners)).map(|_| open.number)
+        open.memory().filter(|memory| memory.is_of_others(owners)).map(|_| open.number)
     }
 
     /// Returns the branches of an automation that git has to look at.

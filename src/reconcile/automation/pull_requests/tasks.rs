@@ -15,6 +15,7 @@ use super::super::forge_login::ForgeAccess;
 use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
 use super::outcome::PullRequestVerb;
+use super::refused_labels::RefusedLabels;
 use super::repository::{Repository, RepositoryKey};
 use super::round::{Round, RoundMode, RoundOutcome, RoundWork, TEXT_AGE};
 use super::snapshot::Snapshot;
@@ -225,12 +226,15 @@ impl SharedQueue {
 
     /// Returns the state in which a round begins; none without an order.
     fn begin(&self, key: &RepositoryKey) -> Option<(Begun, RoundWork)> {
-        let (begun, snapshot, merges) = self.state_of_begin(key)?;
+        let (begun, snapshot, (merges, labels)) = self.state_of_begin(key)?;
         let snapshot = Arc::unwrap_or_clone(snapshot);
-        Some((begun, RoundWork { snapshot, merges, ..RoundWork::default() }))
+        Some((begun, RoundWork { snapshot, merges, labels, ..RoundWork::default() }))
     }
 
-    fn state_of_begin(&self, key: &RepositoryKey) -> Option<(Begun, Arc<Snapshot>, AskedMerges)> {
+    fn state_of_begin(
+        &self,
+        key: &RepositoryKey,
+    ) -> Option<(Begun, Arc<Snapshot>, (AskedMerges, RefusedLabels))> {
         let state = self.state.lock();
         let found = state.repositories.get(key).filter(|found| !found.orders.is_empty())?;
         let mode = match &self.options.on_progress {
@@ -246,12 +250,13 @@ impl SharedQueue {
             mode,
             reports: found.reports,
         };
-        Some((begun, Arc::clone(&found.snapshot), found.merges.clone()))
+        let answers = (found.merges.clone(), found.labels.clone());
+        Some((begun, Arc::clone(&found.snapshot), answers))
     }
 
     /// Takes the outcome of a round, and returns the delay until the next try.
     fn end(&self, key: &RepositoryKey, begun: &Begun, work: RoundWork) -> Option<Duration> {
-        let RoundWork { snapshot, mut merges, mut outcome, .. } = work;
+        let RoundWork { snapshot, mut merges, labels, mut outcome, .. } = work;
         let before_git = self.state.lock().repositories.get_mut(key)?.look_up_failure.take();
         outcome.failure = outcome.failure.or(before_git);
         if self.renews_login(key, &begun.access, &outcome) {
@@ -264,7 +269,7 @@ impl SharedQueue {
             repository.last_round = Some(Instant::now());
             repository.listed = repository.listed.max(outcome.listed);
             merges.retain(|number| repository.snapshot.is_open(number));
-            repository.merges = merges;
+            (repository.merges, repository.labels) = (merges, labels);
             let has_failed = outcome.has_failed();
             repository.failures = if has_failed { repository.failures + 1 } else { 0 };
             let delay = has_failed.then(|| delay_after(&outcome, repository.failures));

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tagboat_api::settings::MergeTime;
 
-use super::body::closed_body;
+use super::body::{closed_body, completed};
 use super::found::{FoundPullRequests, refusal, untold_refusal};
 use super::known::PastPullRequest;
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
@@ -311,10 +311,12 @@ impl WantedPullRequest<'_> {
             self.owners.is_subset(&memory.owners)
                 && self.images.is_subset(&memory.images)
                 && memory.closed.is_none()
-                && !memory.is_incomplete
         };
         let mut edit = match memory {
-            Some(memory) if is_same(memory) && !is_new => PullRequestEdit::default(),
+            Some(memory) if is_same(memory) && !is_new => PullRequestEdit {
+                body: memory.is_incomplete.then(|| completed(&open.body, self.limit)).flatten(),
+                ..PullRequestEdit::default()
+            },
             _ => text.refreshed(open, self.content())?,
         };
         let is_incomplete = memory.is_some_and(|memory| memory.is_incomplete);

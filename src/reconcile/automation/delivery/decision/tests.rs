@@ -789,6 +789,16 @@ fn parts_that_were_lost_with_a_killed_process_are_added_by_the_next_round() {
     assert_eq!((edit.body.as_ref(), edit.title), (Some(&completed), None));
     let done = pull_request(&new.title, &completed);
     assert_eq!(shown(&case.decide(current(false), Some(&done), &[])), "kept #7");
+    // Only the mark is changed: the images of an automation that is unknown for now were dropped.
+    let (text, memory) = Memory::split(&new.body);
+    let mut memory = memory.unwrap();
+    memory.owners.insert(owner("other"));
+    memory.images.insert(image("api", "1"));
+    let open = pull_request(&new.title, &format!("{text}\n\n{memory}"));
+    let decision = case.decide(current(false), Some(&open), &[]);
+    let PullRequestAction::Edit(edit) = decision.action else { panic!("{decision:?}") };
+    let left = Memory::of_body(&edit.body.unwrap()).unwrap();
+    assert_eq!(left, Memory { is_incomplete: false, ..memory });
     // A forge that takes all in one call, or a pull request without such parts, needs no mark.
     for case in [Case { options, ..Case::default() }, Case { separate, ..Case::default() }] {
         let PullRequestAction::Open(new) = case.decide(current(true), None, &[]).action else {
