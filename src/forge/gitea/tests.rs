@@ -45,7 +45,9 @@ fn when_ready() -> Merge {
     }
 }
 
-/// Forgejo tells the tip that the branch has now: a commit that a person made after the merge counted as merged.
+/// A commit that a person made after the merge counted as merged.
+///
+/// Forgejo tells the tip that the branch has now.
 #[test]
 fn the_head_of_a_merged_pull_request_is_known_from_lists_with_versions_only() {
     let mut merged = document(1, "tagboat/web", "closed");

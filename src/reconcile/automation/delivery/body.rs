@@ -11,7 +11,7 @@ const MAX_BODY: usize = 60_000;
 /// The note below a body that was cut.
 const CUT: &str = "(The rest is left out.)";
 
-/// Returns a body whose last line does not say any more that labels, reviewers and assignees are still to be added.
+/// Returns a body without the mark that labels, reviewers and assignees are still to be added.
 ///
 /// There is none without a last line, or without room for it.
 pub(super) fn completed(body: &str, limit: Option<usize>) -> Option<String> {

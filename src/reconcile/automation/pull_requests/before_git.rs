@@ -70,7 +70,7 @@ impl SharedQueue {
         self.take_list(key, listed)
     }
 
-    /// Lists pull requests again if the last list is too old for git to end branches.
+    /// Lists pull requests again if the list is too old to end branches.
     pub(super) async fn list_for_ends(&self, key: &RepositoryKey) {
         let heads = {
             let state = self.state.lock();

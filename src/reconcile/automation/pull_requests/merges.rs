@@ -23,7 +23,7 @@ struct AskedMerge {
     merge: Merge,
     answer: MergeAnswer,
     at: Instant,
-    /// The number of times in a row that it was asked for and was not possible yet.
+    /// The number of answers in a row that it is not possible yet.
     tries: u32,
 }
 
