@@ -21,52 +21,58 @@ const MAX_TIPS: usize = 100;
 
 /// Tells the commits that the forge signed for our App from those of other Apps.
 ///
-/// The authors of our pushed commits tell; without one, the forge is asked once.
+/// The authors of our pushed commits tell; without one, the forge is asked once. Both wait until there is a commit of an App.
 pub(super) struct OwnApp<'a> {
-    mirror: &'a Mirror,
-    signer: Option<&'a dyn CommitSigner>,
-    /// The addresses of the authors of our pushed commits.
-    pushed: BTreeSet<Vec<u8>>,
-    /// The answer of the forge: the name of the author.
-    asked: OnceCell<Result<String, Arc<ForgeSigningError>>>,
+    pub(super) mirror: &'a Mirror,
+    pub(super) journal: &'a PushJournal,
+    pub(super) signer: Option<&'a dyn CommitSigner>,
+    pub(super) known: OnceCell<Known>,
 }
 
-impl<'a> OwnApp<'a> {
-    /// Reads the authors of pushed commits that the mirror still has.
-    pub(super) fn read(
-        mirror: &'a Mirror,
-        journal: &PushJournal,
-        signer: Option<&'a dyn CommitSigner>,
-    ) -> Result<Self, SyncError> {
-        let pushed = pushed_authors(&mirror.repository, journal)?;
-        Ok(Self { mirror, signer, pushed, asked: OnceCell::new() })
-    }
+/// What is known of our App.
+pub(super) enum Known {
+    /// The addresses of the authors of our pushed commits.
+    Pushed(BTreeSet<Vec<u8>>),
+    /// The answer of the forge: the name of the author.
+    Asked(Result<String, Arc<ForgeSigningError>>),
+}
 
+impl OwnApp<'_> {
     /// Returns true for a commit of our App, and false for one of another.
     ///
     /// # Errors
     ///
     /// If the forge must be asked, and does not tell.
     pub(super) fn is_author(&self, people: CommitPeople<'_>) -> Result<bool, SyncError> {
-        if !self.pushed.is_empty() {
-            return Ok(self.pushed.contains(people.author_email));
+        let known = match self.known.get() {
+            Some(known) => known,
+            None => {
+                let found = self.find()?;
+                self.known.get_or_init(|| found)
+            }
+        };
+        match known {
+            Known::Pushed(authors) => Ok(authors.contains(people.author_email)),
+            Known::Asked(Ok(name)) => Ok(people.author_name == name.as_bytes()),
+            Known::Asked(Err(error)) => Err(CommitError::from(Arc::clone(error)).into()),
         }
-        if self.asked.get().is_none() {
-            let asked = match self.signer.map(|signer| author_of(self.mirror, signer)) {
-                None => Err(Arc::new(ForgeSigningError::NoSigner)),
-                Some(Ok(name)) => Ok(name),
-                Some(Err(Unsigned::Forge(error))) => Err(error),
-                Some(Err(Unsigned::Sync(error))) => return Err(error),
-            };
-            let _ = self.asked.set(asked);
+    }
+
+    fn find(&self) -> Result<Known, SyncError> {
+        let pushed = pushed_authors(&self.mirror.repository, self.journal)?;
+        if !pushed.is_empty() {
+            return Ok(Known::Pushed(pushed));
         }
-        match self.asked.get().expect("it was just set") {
-            Ok(name) => Ok(people.author_name == name.as_bytes()),
-            Err(error) => Err(CommitError::from(Arc::clone(error)).into()),
-        }
+        Ok(Known::Asked(match self.signer.map(|signer| author_of(self.mirror, signer)) {
+            None => Err(Arc::new(ForgeSigningError::NoSigner)),
+            Some(Ok(name)) => Ok(name),
+            Some(Err(Unsigned::Forge(error))) => Err(error),
+            Some(Err(Unsigned::Sync(error))) => return Err(error),
+        }))
     }
 }
 
+/// Reads the authors of pushed commits that the mirror still has.
 fn pushed_authors(repository: &Repository, journal: &PushJournal) -> Result<BTreeSet<Vec<u8>>, SyncError> {
     let mut found = BTreeSet::new();
     for own in journal.own_tips.values().filter_map(|tips| tips.last()).take(MAX_TIPS) {

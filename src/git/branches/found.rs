@@ -1,5 +1,7 @@
 //! Finds out what is on the branches of an attempt.
 
+use std::cell::OnceCell;
+
 use super::apps::OwnApp;
 use super::attempt::{Branch, BranchAttempt};
 use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
@@ -69,7 +71,7 @@ impl<P: Proposer> BranchAttempt<P> {
         }
         // All proposals of an attempt have the forge's login of one GitRepository.
         let signer = self.states.iter().find_map(|state| Some(&*state.proposal.signing.as_ref()?.signer));
-        let app = OwnApp::read(context.mirror, journal, signer)?;
+        let app = OwnApp { mirror: context.mirror, journal, signer, known: OnceCell::new() };
         for (branch, tip, known) in unknown {
             let mut under = known;
             if known.is_none() {

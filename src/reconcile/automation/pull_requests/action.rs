@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::super::delivery::{Decision, PullRequestAction, TextError, without_parts};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::refused_labels::RefusedLabels;
 use super::round::{Round, RoundMode, RoundWork};
 use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
 use crate::git::BranchName;
@@ -72,30 +73,7 @@ impl<F: Forge> Round<'_, F> {
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.mode.is_dry_run() => {
                 let is_text_recent = work.snapshot.is_recent(self.text_age);
                 let edit = &PullRequestEdit { is_text_recent, ..PullRequestEdit::clone(edit) };
-                let rest = without_parts(edit, &current, self.limit);
-                let recent = work.labels.recent(Instant::now()).filter(|_| !edit.added_labels.is_empty());
-                let edited = match recent {
-                    Some(reason) => Err(reason.to_owned()),
-                    None => match self.forge.edit(&current, edit).await {
-                        // The permission for labels may be missing alone: the rest goes on, and a later round tries again.
-                        Err(error @ ForgeError::Forbidden { .. }) if !edit.added_labels.is_empty() => {
-                            let reason = format!("labels are missing: {error}");
-                            work.labels.set(reason.clone(), Instant::now());
-                            Err(reason)
-                        }
-                        edited => Ok(edited?),
-                    },
-                };
-                let after = match edited {
-                    Ok(after) => Some(after),
-                    Err(reason) => {
-                        done.refused.push(reason);
-                        match rest.changes_nothing() {
-                            true => None,
-                            false => Some(self.forge.edit(&current, &rest).await?),
-                        }
-                    }
-                };
+                let after = self.edit(&current, edit, &mut done, &mut work.labels).await?;
                 if let Some(after) = &after {
                     work.snapshot.put(after.clone(), Instant::now());
                     if after.state != PullRequestState::Open && !edit.is_closed {
@@ -114,6 +92,35 @@ impl<F: Forge> Round<'_, F> {
             self.merge(after, merge, &mut done, work).await?;
         }
         Ok(Done::Outcome(Box::new(done)))
+    }
+
+    /// Changes a pull request, and returns it; there is none if nothing is left to change.
+    ///
+    /// The permission for labels may be missing alone: the rest goes on, and a later round tries again.
+    async fn edit(
+        &self,
+        current: &PullRequest,
+        edit: &PullRequestEdit,
+        done: &mut PullRequestOutcome,
+        labels: &mut RefusedLabels,
+    ) -> Result<Option<PullRequest>, ForgeError> {
+        if edit.added_labels.is_empty() {
+            return self.forge.edit(current, edit).await.map(Some);
+        }
+        let reason = match labels.recent(Instant::now()) {
+            Some(reason) => reason.to_owned(),
+            None => match self.forge.edit(current, edit).await {
+                Err(error @ ForgeError::Forbidden { .. }) => {
+                    let reason = format!("labels are missing: {error}");
+                    labels.set(reason.clone(), Instant::now());
+                    reason
+                }
+                edited => return edited.map(Some),
+            },
+        };
+        done.refused.push(reason);
+        let rest = without_parts(edit, current, self.limit);
+        if rest.changes_nothing() { Ok(None) } else { self.forge.edit(current, &rest).await.map(Some) }
     }
 
     async fn merge(

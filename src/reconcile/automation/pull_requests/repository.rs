@@ -544,7 +544,7 @@ pub(super) mod tests {
         let [app, web] = begun.clone();
         let later = PullRequestOrder { made_at: Instant::now() + Duration::from_secs(1), ..app.clone() };
         let mut changed = later.clone();
-        changed.settings.merge = tagboat_api::settings::MergeTime::Immediately;
+        changed.settings.merge = MergeTime::Immediately;
         let night = "[{name: night, kind: deny, cron: '0 18 * * *', window: 12h}]".parse().unwrap();
         let gate = WriteRules::default().gate(app.automation.clone(), Some(Arc::new(night)), None);
         let with_window = PullRequestOrder { gate: Some(gate), ..later.clone() };
