@@ -115,8 +115,10 @@ pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
         405 if says("already merged") => MergeAnswer::Merged,
         409 if says("already scheduled") => MergeAnswer::Scheduled,
         405 if says("not allowed") || says("work in progress") => MergeAnswer::Refused { reason },
-        // The server still checks if it can be merged.
-        405 if says("try again later") => MergeAnswer::NotYet { reason },
+        // The server gives one answer for both.
+        405 if says("try again later") => MergeAnswer::NotYet {
+            reason: format!("the server still checks it, or it has a conflict: {reason}"),
+        },
         405 => MergeAnswer::Blocked { reason },
         409 => MergeAnswer::NotYet { reason },
         _ => return None,

@@ -348,7 +348,8 @@ fn answers_to_a_merge_are_told_apart() {
         merge_answer(&ApiResponse::new(status, Vec::new(), body))
     };
     let not_yet = |text: &str| Some(MergeAnswer::NotYet { reason: text.to_owned() });
-    assert_eq!(answer(405, "Please try again later"), not_yet("Please try again later"));
+    let unknown = "the server still checks it, or it has a conflict: Please try again later";
+    assert_eq!(answer(405, "Please try again later"), not_yet(unknown));
     assert_eq!(answer(409, "head out of date"), not_yet("head out of date"));
     assert_eq!(answer(409, "x is already scheduled to auto merge"), Some(MergeAnswer::Scheduled));
     assert_eq!(answer(405, "The PR is already merged"), Some(MergeAnswer::Merged));
