@@ -125,18 +125,18 @@ impl Fleet {
     }
 
     /// Waits until each automation has its branch.
-    async fn all_pushed(&self, server: &impl Server) {
+    async fn all_pushed<S: Server>(&self, server: &S) {
         let begin = Instant::now();
         while server.branches().await < self.members.len() {
             assert!(begin.elapsed() < PATIENCE, "the branches are pushed");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(S::POLL).await;
         }
     }
 
     /// Measures everything that both forges have in common.
     ///
     /// Returns the seconds from the new images until all pull requests are open.
-    async fn measure(&self, program: &Path, arguments: &[&str], server: &impl Server) -> f64 {
+    async fn measure<S: Server>(&self, program: &Path, arguments: &[&str], server: &S) -> f64 {
         println!("{HEAD}");
         let members = self.members.len();
         let process = Measured::start_with(program, &self.scene, arguments).await;
@@ -149,7 +149,7 @@ impl Fleet {
         row.print(&format!("{members} new images: until all branches are pushed"));
         while server.open().await < members {
             assert!(begin.elapsed() < PATIENCE, "the pull requests are opened");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(S::POLL).await;
         }
         let opened = begin.elapsed().as_secs_f64();
         row.print("the same: until all pull requests are open");
@@ -162,7 +162,7 @@ impl Fleet {
         let begin = Instant::now();
         while server.refreshed().await < members {
             assert!(begin.elapsed() < PATIENCE, "the pull requests are refreshed");
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(S::POLL).await;
         }
         row.print(&format!("{members} new images: until all pull requests are refreshed"));
 
@@ -186,6 +186,9 @@ impl Fleet {
 
 /// A forge, with the branches and pull requests that it has.
 trait Server: Counts {
+    /// The time between two questions, which must not slow the server down.
+    const POLL: Duration;
+
     async fn branches(&self) -> usize;
     async fn open(&self) -> usize;
     /// The number of pull requests that name the newest image.
@@ -276,6 +279,8 @@ impl Gitea {
 }
 
 impl Server for Gitea {
+    const POLL: Duration = Duration::from_millis(500);
+
     async fn branches(&self) -> usize {
         let mut command = crate::support::git_program::git(Path::new("/"));
         command.args(["ls-remote", &with_login(&self.forge), "refs/heads/tagboat/*"]);
@@ -403,6 +408,8 @@ impl Counts for Github {
 }
 
 impl Server for Github {
+    const POLL: Duration = Duration::from_millis(20);
+
     async fn branches(&self) -> usize {
         let refs = self.hub.repository.git(["for-each-ref", "--format=%(refname)", "refs/heads/tagboat/"]);
         String::from_utf8(refs).unwrap().lines().count()

@@ -202,8 +202,8 @@ pub struct Proposal<P> {
     pub signing: Option<ForgeSigning>,
     /// Cancels it.
     pub cancellation: Cancellation,
-    /// The proposer.
-    pub proposer: P,
+    /// The proposer; boxed, because proposals move between queues and tasks.
+    pub proposer: Box<P>,
 }
 
 /// The results of earlier runs of the same object.
@@ -238,7 +238,7 @@ pub struct Answer<P: Proposer> {
     /// The name of the object.
     pub name: String,
     /// The proposer, as its last call left it.
-    pub proposer: P,
+    pub proposer: Box<P>,
     /// The outcome, or the failure.
     pub result: Result<Outcome, Failure<P::Error>>,
 }

@@ -329,7 +329,7 @@ mod tests {
             known: Known::default(),
             signing: None,
             cancellation: Cancellation::default(),
-            proposer: Nothing,
+            proposer: Box::new(Nothing),
         };
         let mirror = MirrorKey { namespace: "n".into(), name: "fleet".into(), url: remote.url.to_string() };
         QueuedRequest { request: Request { mirror, remote, proposal }, reply: oneshot::channel().0 }

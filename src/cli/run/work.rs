@@ -99,12 +99,12 @@ impl Job for Work<'_> {
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
 
-    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<Box<UpdateProposal>>) {
         if self.ends_branches_only {
-            return self.take_ended_branches(&conclusion, proposal.as_ref());
+            return self.take_ended_branches(&conclusion, proposal.as_deref());
         }
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
+        let delivery = proposal.as_deref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
         if let Some(SigningResult::Unsigned(reason)) = findings.as_ref().map(|findings| &findings.signing) {
             let sentence = format!("our own commits are pushed instead of commits of the forge: {reason}");
             say(&format!("warning: {}", prefixed(&self.outcome, &sentence)));

@@ -113,7 +113,7 @@ impl Job for Member {
         }
     }
 
-    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<Box<UpdateProposal>>) {
         // Its guard is dropped here: the members of a batch need not end together.
         if let Some(reconcile) = self.reconcile.take() {
             reconcile.conclude(conclusion, proposal).await;

@@ -207,7 +207,7 @@ impl Reconcile {
     }
 
     /// Reports the conclusion of the run, and requeues the automation.
-    pub(super) async fn conclude(mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+    pub(super) async fn conclude(mut self, conclusion: Conclusion, proposal: Option<Box<UpdateProposal>>) {
         let span = self.span.clone();
         self.finish(&conclusion, proposal).instrument(span).await;
         forget_if_gone(self.automations.as_ref(), &self.in_flight.name);
@@ -215,7 +215,7 @@ impl Reconcile {
         self.automations.forget_unused_key(&self.started.automation, known.as_deref());
     }
 
-    async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
+    async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<Box<UpdateProposal>>) {
         if matches!(conclusion, Conclusion::Failure(_)) && self.automations.stop.is_cancelled() {
             tracing::info!("reconcile cancelled: the controller is shutting down");
             self.in_flight.action = Action::AwaitChange;
@@ -233,11 +233,11 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let reverts = reverts(conclusion, proposal.as_ref());
-        let wait = self.wait(conclusion, proposal.as_ref(), &reverts);
-        let delivery = self.delivery(proposal.as_ref());
-        log_dropped_commits(proposal.as_ref());
-        let proposed = proposal.as_ref().map(UpdateProposal::proposed_policies).unwrap_or_default();
+        let reverts = reverts(conclusion, proposal.as_deref());
+        let wait = self.wait(conclusion, proposal.as_deref(), &reverts);
+        let delivery = self.delivery(proposal.as_deref());
+        log_dropped_commits(proposal.as_deref());
+        let proposed = proposal.as_deref().map(UpdateProposal::proposed_policies).unwrap_or_default();
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
         if matches!(conclusion, Conclusion::Stall(_)) {

@@ -355,7 +355,7 @@ impl<P: Proposer> BranchAttempt<P> {
     /// Returns the proposers that have a branch.
     pub(super) fn owners<'s>(&'s self, branch: &'s BranchName) -> impl Iterator<Item = &'s P> {
         let proposers =
-            self.states.iter().filter(|state| state.is_open()).map(|state| &state.proposal.proposer);
+            self.states.iter().filter(|state| state.is_open()).map(|state| state.proposal.proposer.as_ref());
         proposers.filter(move |proposer| proposer.branch(branch).is_some())
     }
 

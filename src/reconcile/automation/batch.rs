@@ -5,7 +5,7 @@ use std::future::Future;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
@@ -18,6 +18,11 @@ use crate::git::{Answer, Failure, FailureKind, Request, SyncError, Writer};
 ///
 /// It is prepared again if others push faster than a transaction may try, or if a server refuses the login.
 const ROUNDS: u32 = 16;
+
+/// The maximum number of jobs that are prepared or concluded at a time.
+///
+/// Each needs tens of kilobytes meanwhile; one that waits for git needs little.
+const CONCURRENT_JOBS: usize = 32;
 
 /// An automation that is reconciled in a batch, and the caller's part of that.
 pub trait Job: Send {
@@ -32,7 +37,7 @@ pub trait Job: Send {
     fn conclude(
         &mut self,
         conclusion: Conclusion,
-        proposal: Option<UpdateProposal>,
+        proposal: Option<Box<UpdateProposal>>,
     ) -> impl Future<Output = ()> + Send;
 }
 
@@ -44,6 +49,7 @@ pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
         let (conclusion, proposal) = run(job, index, &rounds, stop).await;
         rounds.leave(index);
+        let _permit = rounds.permit().await;
         // Boxed, as the preparation: while git works, each job of a large batch takes the memory for its answer only.
         Box::pin(job.conclude(conclusion, proposal)).await;
     });
@@ -58,21 +64,26 @@ async fn run<J: Job>(
     index: usize,
     rounds: &Rounds<'_>,
     stop: &StopToken,
-) -> (Conclusion, Option<UpdateProposal>) {
+) -> (Conclusion, Option<Box<UpdateProposal>>) {
     let (mut round, mut has_new_login) = (1, false);
     loop {
-        let request = match Box::pin(job.prepare(round == 1)).await {
+        let prepared = {
+            let _permit = rounds.permit().await;
+            Box::pin(job.prepare(round == 1)).await
+        };
+        let request = match prepared {
             Ok(request) => request,
             Err(conclusion) => return (conclusion, None),
         };
         let cancellation = request.proposal.cancellation.clone();
+        let submitted = rounds.submit(index, request);
         let answer = tokio::select! {
             // A push that arrived is reported, even if it was cancelled.
             biased;
-            answer = rounds.submit(index, request) => answer,
+            answer = async { submitted.await?.await } => answer,
             () = cancellation.finished() => return (Conclusion::cancelled(), None),
         };
-        let Some(answer) = answer else { return (Conclusion::internal_error(), None) };
+        let Ok(answer) = answer else { return (Conclusion::internal_error(), None) };
         let is_refused = !has_new_login && refuse_login(&answer);
         has_new_login |= is_refused;
         let is_repeated = is_refused || is_overtaken(&answer);
@@ -89,7 +100,7 @@ async fn run<J: Job>(
 /// Returns true if there is such a login, or if the API that signs has refused its own.
 fn refuse_login(answer: &Answer<UpdateProposal>) -> bool {
     let Err(Failure::Sync(error)) = &answer.result else { return false };
-    let UpdateProposal { login, signing_login, .. } = &answer.proposer;
+    let UpdateProposal { login, signing_login, .. } = answer.proposer.as_ref();
     let kind = error.failure_kind();
     let is_refused = |login: &&GitLoginEntry| match kind {
         Some(FailureKind::Authentication) => true,
@@ -112,6 +123,8 @@ fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {
 struct Rounds<'w> {
     writer: &'w Writer<UpdateProposal>,
     state: Mutex<State>,
+    /// Bounds the jobs that are prepared or concluded at a time.
+    permits: Semaphore,
 }
 
 struct State {
@@ -122,25 +135,30 @@ struct State {
 }
 
 /// A request, and the channel on which its submitter learns where the answer arrives.
-type Queued = (Request<UpdateProposal>, oneshot::Sender<oneshot::Receiver<Answer<UpdateProposal>>>);
+type Queued = (Request<UpdateProposal>, oneshot::Sender<AnswerReceiver>);
+
+/// The channel on which the answer to a request arrives, unless its transaction ends without one.
+type AnswerReceiver = oneshot::Receiver<Answer<UpdateProposal>>;
 
 impl<'w> Rounds<'w> {
     fn new(writer: &'w Writer<UpdateProposal>, jobs: usize) -> Self {
-        Self { writer, state: Mutex::new(State { missing: jobs, requests: BTreeMap::new() }) }
+        let state = Mutex::new(State { missing: jobs, requests: BTreeMap::new() });
+        Self { writer, state, permits: Semaphore::new(CONCURRENT_JOBS) }
     }
 
-    /// Adds the request of a job to the round, and returns its answer.
-    ///
-    /// Returns `None` if its transaction ended without one.
-    async fn submit(&self, index: usize, request: Request<UpdateProposal>) -> Option<Answer<UpdateProposal>> {
+    /// Waits until a job may be prepared or concluded.
+    async fn permit(&self) -> SemaphorePermit<'_> {
+        self.permits.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Adds the request of a job to the round.
+    fn submit(&self, index: usize, request: Request<UpdateProposal>) -> oneshot::Receiver<AnswerReceiver> {
         let (sender, submitted) = oneshot::channel();
-        {
-            let mut state = self.state.lock();
-            state.missing -= 1;
-            state.requests.insert(index, (request, sender));
-            self.submit_if_complete(&mut state);
-        }
-        submitted.await.ok()?.await.ok()
+        let mut state = self.state.lock();
+        state.missing -= 1;
+        state.requests.insert(index, (request, sender));
+        self.submit_if_complete(&mut state);
+        submitted
     }
 
     /// Removes a job from the batch.

@@ -56,7 +56,8 @@ pub struct SiblingInputs {
 
 /// The siblings and the series of their branches.
 ///
-/// They are known once the first automation of a batch is prepared.
+/// They are known once the first automation of a batch is prepared. Several batches of one repository can wait for git, so
+/// what an automation needs only to render its branches is not kept.
 struct Known {
     inputs: SiblingInputs,
     siblings: Vec<Sibling>,
@@ -71,9 +72,18 @@ struct Known {
 struct Sibling {
     automation: Arc<ImageUpdateAutomation>,
     name: ObjectName,
-    naming: BranchNaming,
+    /// Its target with branches of its own; siblings in a row share equal ones.
+    target: Arc<Target>,
     /// The branches, once they are rendered; none if that is not possible.
-    rendered: OnceLock<Option<Rendered>>,
+    rendered: OnceLock<Option<Box<Rendered>>>,
+}
+
+/// The branches to which an automation writes.
+enum Branches {
+    /// Branches of its own.
+    Own(BranchNaming),
+    /// The branches of this target.
+    Pushed(Target),
 }
 
 /// The branches of an automation.
@@ -177,17 +187,19 @@ impl Known {
     ///
     /// One whose settings are invalid does neither.
     fn new(inputs: SiblingInputs, automations: &[Arc<ImageUpdateAutomation>]) -> Self {
-        let (mut siblings, mut pushing, mut pushed) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        let (mut siblings, mut pushing, mut pushed) =
+            (Vec::<Sibling>::new(), BTreeSet::new(), BTreeMap::new());
         for automation in automations {
-            let Some((settings, target)) = inputs.target_of(automation) else { continue };
             let name = ObjectName::of(automation.as_ref());
-            match branch_plan::base(&target, &settings, inputs.references) {
-                Ok(Some(base)) => {
-                    let naming = BranchNaming::of(automation, &settings, &target, base);
+            match inputs.branches_of(automation) {
+                Some(Branches::Own(naming)) => {
+                    let shared = siblings.last().map(|sibling| &sibling.target);
+                    let shared = shared.filter(|target| target.as_ref() == naming.target());
+                    let target = shared.map_or_else(|| Arc::new(naming.target().clone()), Arc::clone);
                     let (automation, rendered) = (automation.clone(), OnceLock::new());
-                    siblings.push(Sibling { automation, name, naming, rendered });
+                    siblings.push(Sibling { automation, name, target, rendered });
                 }
-                Ok(None) => {
+                Some(Branches::Pushed(target)) => {
                     for branch in target.pushed_branches() {
                         let first: &mut ObjectName = pushed.entry(branch).or_insert_with(|| name.clone());
                         if name < *first {
@@ -196,7 +208,7 @@ impl Known {
                     }
                     pushing.insert(name);
                 }
-                Err(_) => {}
+                None => {}
             }
         }
         Self { inputs, siblings, pushing, pushed, series: Arc::default() }
@@ -216,7 +228,7 @@ impl Known {
             return Some(BTreeSet::new());
         }
         let (own, other) = (find(by)?, find(other)?);
-        if !own.target().shares_transaction(other.target()) {
+        if !own.target.shares_transaction(&other.target) {
             return Some(BTreeSet::new());
         }
         let rendered = other.rendered(&self.inputs).filter(|rendered| rendered.is_complete)?;
@@ -225,7 +237,7 @@ impl Known {
 
     fn find_series(&self) -> BranchSeries {
         let can_share = |sibling: &Sibling| {
-            self.siblings.first().is_none_or(|first| sibling.target().shares_transaction(first.target()))
+            self.siblings.first().is_none_or(|first| sibling.target.shares_transaction(&first.target))
         };
         if self.siblings.iter().all(can_share) {
             return BranchSeries::of(Vec::new(), self.pushed.clone());
@@ -234,7 +246,7 @@ impl Known {
             Some(RenderedBranches {
                 automation: &sibling.name,
                 created: sibling.created(),
-                target: sibling.target(),
+                target: &sibling.target,
                 bundles: &sibling.rendered(&self.inputs)?.bundles,
             })
         });
@@ -243,35 +255,36 @@ impl Known {
 }
 
 impl SiblingInputs {
-    /// Returns the settings and the target of an automation, if they are valid.
-    fn target_of(&self, automation: &ImageUpdateAutomation) -> Option<(AutomationSettings, Target)> {
+    /// Returns the branches to which an automation writes, if its settings are valid.
+    fn branches_of(&self, automation: &ImageUpdateAutomation) -> Option<Branches> {
         let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
         let reference = SourceReference::of(automation, CrossNamespace::Allowed).ok()?;
-        let source = reference.configure(self.repository.as_ref(), ObjectIdentity::On).ok()?;
-        Some((settings, source.target))
+        let target = reference.configure(self.repository.as_ref(), ObjectIdentity::On).ok()?.target;
+        let base = branch_plan::base(&target, &settings, self.references).ok()?;
+        Some(match base {
+            Some(base) => Branches::Own(BranchNaming::of(automation, &settings, &target, base)),
+            None => Branches::Pushed(target),
+        })
     }
 }
 
 impl Sibling {
-    fn target(&self) -> &Target {
-        self.naming.target()
-    }
-
     fn created(&self) -> Option<Timestamp> {
         self.automation.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
 
     fn rendered(&self, inputs: &SiblingInputs) -> Option<&Rendered> {
-        self.rendered.get_or_init(|| self.render(inputs)).as_ref()
+        self.rendered.get_or_init(|| self.render(inputs).map(Box::new)).as_deref()
     }
 
     fn render(&self, inputs: &SiblingInputs) -> Option<Rendered> {
+        let Some(Branches::Own(naming)) = inputs.branches_of(&self.automation) else { return None };
         let policies = || inputs.policies.iter().map(Arc::as_ref);
         let mut request = request::of_automation(&self.automation, policies(), &inputs.given).ok()?;
         if policies().any(GroupHolds::concern) {
             request.hold_groups(&self.automation, policies(), &inputs.given);
         }
-        let bundles = self.naming.bundles(&request, &inputs.policies).ok()?;
+        let bundles = naming.bundles(&request, &inputs.policies).ok()?;
         let is_complete = branch_plan::is_complete(&request, &bundles);
         Some(Rendered { bundles, is_complete })
     }
@@ -459,8 +472,7 @@ mod tests {
             let images: ImageOverrides = images.into_iter().collect();
             let siblings = Siblings::with_images(vec![one.clone(), two], images, |_| false);
             let series = siblings.find_series(&inputs);
-            let (settings, target) = inputs.target_of(&one).unwrap();
-            let naming = BranchNaming::of(&one, &settings, &target, "main".parse().unwrap());
+            let Some(Branches::Own(naming)) = inputs.branches_of(&one) else { panic!("{base}") };
             let mut bundles =
                 Bundles { branches: [(branch.clone(), [web.clone()].into())].into(), ..Bundles::default() };
             series.refuse(naming.target(), &mut bundles);

@@ -196,7 +196,7 @@ pub async fn prepare(
         language: settings.template_language,
     };
     let name = proposal_name(automation);
-    let proposer = UpdateProposal {
+    let proposer = Box::new(UpdateProposal {
         update: request.update,
         author: source.author,
         message,
@@ -222,7 +222,7 @@ pub async fn prepare(
         findings: None,
         signing: signing.result,
         diff: None,
-    };
+    });
     let repository = source.repository;
     // Work through a cross-namespace reference counts for the namespace of the automation, and no mirror is shared with
     // another namespace: their transactions would wait for each other.
@@ -328,7 +328,7 @@ pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
 }
 
 /// Makes the conclusion of a run from the answer of the writer.
-pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdateProposal) {
+pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, Box<UpdateProposal>) {
     let policies = std::mem::take(&mut answer.proposer.policies);
     if let Some(findings) = &mut answer.proposer.findings {
         findings.signing = answer.proposer.signing.clone();

@@ -45,7 +45,7 @@ impl Job for TestJob<'_> {
         Ok((self.prepare)().await)
     }
 
-    async fn conclude(&mut self, conclusion: Conclusion, _proposal: Option<UpdateProposal>) {
+    async fn conclude(&mut self, conclusion: Conclusion, _proposal: Option<Box<UpdateProposal>>) {
         self.concluded.take().expect("a job is concluded once").send(conclusion).unwrap();
     }
 }

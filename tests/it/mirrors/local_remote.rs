@@ -129,7 +129,7 @@ impl LocalRemote {
             known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
             signing: None,
             cancellation: Cancellation::default(),
-            proposer,
+            proposer: Box::new(proposer),
         };
         Request { mirror, remote, proposal }
     }
