@@ -81,58 +81,21 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
-    use parking_lot::Mutex;
 
-    use super::super::snapshot::tests::open;
+    use super::super::test_forge::{TestForge, open};
     use super::*;
-    use crate::forge::{Listing, Merge, MergeAnswer, NewPullRequest, Opened};
+    use crate::git::CommitId;
 
-    /// A forge with open pull requests of the same head, whose labels can be removed.
-    struct Labelled {
-        head: Mutex<&'static str>,
-        /// True if it refuses to change the first of them.
-        is_refusing: Mutex<bool>,
-        edits: Mutex<Vec<PullRequestEdit>>,
+    /// A forge with an open pull request, whose label it does not remove.
+    fn labelled() -> TestForge {
+        let labels = vec![REBUILD_LABEL.to_owned()];
+        let forge = TestForge::with([PullRequest { head_commit: commit("1"), labels, ..open(1, "a") }]);
+        forge.labels_kept.lock().push(1);
+        forge
     }
 
-    impl Labelled {
-        fn now(&self) -> PullRequest {
-            let head_commit = Some(self.head.lock().repeat(40).parse().unwrap());
-            let labels =
-                if self.edits.lock().is_empty() { vec![REBUILD_LABEL.to_owned()] } else { Vec::new() };
-            PullRequest { head_commit, labels, ..open(1, "a") }
-        }
-    }
-
-    impl Forge for Labelled {
-        async fn open_pull_requests(&self, _: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(vec![self.now()])
-        }
-
-        async fn find(&self, _: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(Vec::new())
-        }
-
-        async fn get(&self, _: u64) -> Result<PullRequest, ForgeError> {
-            unreachable!("nothing is lost")
-        }
-
-        async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
-            unreachable!("nothing is opened")
-        }
-
-        async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-            if one.number == 1 && *self.is_refusing.lock() {
-                let (host, detail) = (String::new(), String::new());
-                return Err(ForgeError::Forbidden { host, operation: "remove a label", detail });
-            }
-            self.edits.lock().push(edit.clone());
-            Ok(PullRequest { labels: Vec::new(), ..one.clone() })
-        }
-
-        async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
-            unreachable!("nothing is merged")
-        }
+    fn commit(digit: &str) -> Option<CommitId> {
+        Some(digit.repeat(40).parse().unwrap())
     }
 
     #[test]
@@ -144,9 +107,7 @@ mod tests {
             None,
         );
         let owners = BTreeSet::from([owner.clone()]);
-        let forge =
-            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
-        let mut snapshot = Snapshot::default();
+        let (forge, mut snapshot) = (labelled(), Snapshot::default());
         let list = |snapshot: &mut Snapshot| {
             snapshot.list(&forge, &heads, false).now_or_never().unwrap().unwrap();
             snapshot.handed_back((&base, &head), &owners)
@@ -160,11 +121,11 @@ mod tests {
         let labelled = list(&mut snapshot).unwrap();
         assert!(take_back(&mut snapshot, &labelled).is_err());
         assert_eq!(known(&snapshot), None);
-        *forge.is_refusing.lock() = false;
+        forge.labels_kept.lock().clear();
         // A person commits between the listing and the removal.
-        *forge.head.lock() = "2";
+        forge.listed.lock()[0].head_commit = commit("2");
         take_back(&mut snapshot, &labelled).unwrap();
-        assert_eq!(forge.edits.lock()[0].removed_labels, [REBUILD_LABEL]);
+        assert!(forge.listed.lock()[0].labels.is_empty());
         assert_eq!(known(&snapshot), labelled.head_commit);
         // The next listing shows another head than the one that was handed back.
         assert_eq!(list(&mut snapshot), None);
@@ -174,10 +135,9 @@ mod tests {
     /// The second was not taken back, although its label was gone.
     #[test]
     fn a_label_that_stays_keeps_no_other_branch_from_being_taken_back() {
-        let forge =
-            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
-        let mut snapshot = Snapshot::default();
-        let labelled = [forge.now(), PullRequest { number: 2, head: "b".parse().unwrap(), ..forge.now() }];
+        let (forge, mut snapshot) = (labelled(), Snapshot::default());
+        let first = forge.listed.lock()[0].clone();
+        let labelled = [first.clone(), PullRequest { number: 2, head: "b".parse().unwrap(), ..first }];
         let done = snapshot.take_back_all(&forge, &labelled, false).now_or_never().unwrap();
         assert!(done.is_err());
         let handed_back = |head: &str| snapshot.records.handed_back(&key(&open(0, head)));

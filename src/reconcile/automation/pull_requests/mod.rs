@@ -41,6 +41,8 @@ mod second;
 mod sharers;
 mod snapshot;
 mod tasks;
+#[cfg(test)]
+mod test_forge;
 mod unwanted;
 mod wanted;
 

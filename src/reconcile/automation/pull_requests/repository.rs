@@ -443,7 +443,7 @@ pub(super) mod tests {
     use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
     use super::super::round_tests::{order, pull_request};
-    use super::super::snapshot::tests::open;
+    use super::super::test_forge::open;
     use super::*;
     use crate::forge::{
         ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository, PullRequest,

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tagboat_api::settings::{MergeTime, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
@@ -16,107 +15,12 @@ use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::round::{Round, RoundMode, RoundOutcome, RoundWork};
 use super::snapshot::Snapshot;
-use crate::forge::{
-    Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
-    PullRequestState, SeparateParts,
-};
+use super::test_forge::{TestForge, open};
+use crate::forge::{ForgeError, PullRequest, PullRequestState, SeparateParts};
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::message::MessageData;
 use crate::schedule::Windows;
 use crate::tenancy::BlockingPool;
-
-/// A forge without pull requests, where the search for those of some branches fails.
-#[derive(Default)]
-struct Failing {
-    errors: BTreeMap<&'static str, ForgeError>,
-    finds_many: bool,
-    /// The pull requests that a search finds.
-    found: Vec<PullRequest>,
-    /// The open pull requests of a listing.
-    listed: Mutex<Vec<PullRequest>>,
-    /// The numbers of those that were closed.
-    closed: Mutex<Vec<u64>>,
-    /// True if a person closes each before it is edited.
-    is_closed_meanwhile: bool,
-    /// True if the login may add no labels.
-    refuses_labels: bool,
-    /// The edits and merges, by name.
-    changes: Mutex<Vec<&'static str>>,
-    /// True if reads of single ones meet a rate limit.
-    is_limited: bool,
-    /// True if the last listing was urgent.
-    is_urgent: Mutex<Option<bool>>,
-    searched: Mutex<Vec<String>>,
-    /// The numbers of the pull requests that were read.
-    read: Mutex<Vec<u64>>,
-}
-
-impl Forge for Failing {
-    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
-        *self.is_urgent.lock() = Some(listing.is_urgent);
-        Ok(self.listed.lock().clone())
-    }
-
-    async fn find(&self, head: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
-        self.searched.lock().push(head.to_string());
-        let found = self.found.iter().filter(|one| one.head == *head).cloned().collect();
-        self.errors.get(head.as_str()).cloned().map_or(Ok(found), Err)
-    }
-
-    async fn find_many(
-        &self,
-        heads: &BTreeSet<BranchName>,
-        _: &BranchName,
-    ) -> Result<Option<BTreeMap<BranchName, Vec<PullRequest>>>, ForgeError> {
-        if !self.finds_many {
-            return Ok(None);
-        }
-        let names: Vec<&str> = heads.iter().map(BranchName::as_str).collect();
-        self.searched.lock().push(names.join("+"));
-        if let Some(error) = names.iter().find_map(|name| self.errors.get(name)) {
-            return Err(error.clone());
-        }
-        Ok(Some(heads.iter().map(|head| (head.clone(), Vec::new())).collect()))
-    }
-
-    async fn get(&self, number: u64) -> Result<PullRequest, ForgeError> {
-        self.read.lock().push(number);
-        if self.is_limited {
-            return Err(ForgeError::RateLimited { host: String::new(), retry_after: Duration::from_secs(9) });
-        }
-        let (host, operation, detail) = (String::new(), "read a pull request", String::new());
-        let found = self.found.iter().find(|one| one.number == number).cloned();
-        found.ok_or(ForgeError::Forbidden { host, operation, detail })
-    }
-
-    async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
-        unreachable!("a dry run opens nothing")
-    }
-
-    async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        if self.refuses_labels && !edit.added_labels.is_empty() {
-            let (host, detail) = (String::new(), "no permission".to_owned());
-            return Err(ForgeError::Forbidden { host, operation: "add labels", detail });
-        }
-        self.changes.lock().push(if edit.is_text_recent { "edit at once" } else { "edit" });
-        let body = edit.body.clone().unwrap_or_else(|| one.body.clone());
-        let mut after = PullRequest { body, ..one.clone() };
-        if self.is_closed_meanwhile {
-            after.state = PullRequestState::Closed;
-        }
-        if edit.is_closed {
-            self.closed.lock().push(one.number);
-            self.listed.lock().retain(|other| other.number != one.number);
-            after.state = PullRequestState::Closed;
-        }
-        Ok(after)
-    }
-
-    async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
-        self.changes.lock().push("merge");
-        Ok(MergeAnswer::Merged)
-    }
-}
 
 /// An order whose pull requests have vanished.
 pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
@@ -145,12 +49,12 @@ pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
     }
 }
 
-async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot) -> RoundOutcome {
+async fn round(forge: &TestForge, order: PullRequestOrder, snapshot: &mut Snapshot) -> RoundOutcome {
     round_with(forge, order, snapshot, true).await
 }
 
 async fn round_with(
-    forge: &Failing,
+    forge: &TestForge,
     order: PullRequestOrder,
     snapshot: &mut Snapshot,
     is_dry_run: bool,
@@ -159,7 +63,7 @@ async fn round_with(
 }
 
 async fn round_of(
-    forge: &Failing,
+    forge: &TestForge,
     orders: Vec<PullRequestOrder>,
     snapshot: &mut Snapshot,
     is_dry_run: bool,
@@ -173,7 +77,7 @@ async fn round_of(
 
 /// Returns what a dry run would do with some open pull requests.
 pub(super) async fn decided(orders: Vec<PullRequestOrder>, listed: Vec<PullRequest>) -> Vec<String> {
-    let forge = Failing { listed: Mutex::new(listed), ..Failing::default() };
+    let forge = TestForge::with(listed);
     let done = round_of(&forge, orders, &mut Snapshot::default(), true).await;
     assert_eq!(done.failure, None);
     let shown = |one: &PullRequestOutcome| match one.number {
@@ -183,7 +87,7 @@ pub(super) async fn decided(orders: Vec<PullRequestOrder>, listed: Vec<PullReque
     done.all().map(shown).collect()
 }
 
-async fn run(round: &Round<'_, Failing>, snapshot: &mut Snapshot) -> RoundOutcome {
+async fn run(round: &Round<'_, TestForge>, snapshot: &mut Snapshot) -> RoundOutcome {
     let mut work = RoundWork { snapshot: std::mem::take(snapshot), ..RoundWork::default() };
     round.ask(&mut work).await;
     round.act(&mut work).await;
@@ -193,11 +97,11 @@ async fn run(round: &Round<'_, Failing>, snapshot: &mut Snapshot) -> RoundOutcom
 
 /// Returns a round that waits for no report.
 fn plain_round<'r>(
-    forge: &'r Failing,
+    forge: &'r TestForge,
     pool: &'r BlockingPool,
     orders: &'r BTreeMap<ObjectName, Arc<PullRequestOrder>>,
     handled: &'r BTreeMap<BranchName, CommitId>,
-) -> Round<'r, Failing> {
+) -> Round<'r, TestForge> {
     Round {
         forge,
         pool,
@@ -230,7 +134,7 @@ async fn an_error_of_one_branch_leaves_the_others_and_one_of_the_forge_ends_the_
         ),
         (ForgeError::Unavailable { host: host(), detail: host() }, true, Reason::ForgeUnavailable),
     ] {
-        let forge = Failing { errors: BTreeMap::from([("a", error.clone())]), ..Failing::default() };
+        let forge = TestForge { errors: BTreeMap::from([("a", error.clone())]), ..TestForge::default() };
         let done = round(&forge, order(&["a", "b"]), &mut Snapshot::default()).await;
         // They are searched at the same time.
         assert_eq!(*forge.searched.lock(), ["a", "b"], "{error}");
@@ -248,7 +152,7 @@ async fn an_error_of_one_branch_leaves_the_others_and_one_of_the_forge_ends_the_
 async fn a_rate_limit_leaves_calls_for_other_branches_that_may_go_on() {
     let limited =
         ForgeError::RateLimited { host: "forge.example".to_owned(), retry_after: Duration::from_secs(9) };
-    let forge = Failing { errors: BTreeMap::from([("a", limited.clone())]), ..Failing::default() };
+    let forge = TestForge { errors: BTreeMap::from([("a", limited.clone())]), ..TestForge::default() };
     let done = round(&forge, order(&["a", "b"]), &mut Snapshot::default()).await;
     assert_eq!(*forge.searched.lock(), ["a", "b"]);
     assert_eq!((done.failure, done.branches.len()), (Some(limited), 0));
@@ -283,45 +187,31 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
     ] {
         let mut snapshot = Snapshot::default();
         open.into_iter().for_each(|one| snapshot.put(one, Instant::now()));
-        let forge = Failing::default();
+        let forge = TestForge::default();
         round(&forge, order, &mut snapshot).await;
         assert_eq!(*forge.is_urgent.lock(), Some(is_urgent), "{name}");
     }
 }
 
 pub(super) fn pull_request(head: &str) -> PullRequest {
-    PullRequest {
-        number: 7,
-        url: String::new(),
-        state: PullRequestState::Open,
-        head: head.parse().unwrap(),
-        head_commit: None,
-        base: "main".parse().unwrap(),
-        title: String::new(),
-        body: String::new(),
-        is_draft: false,
-        labels: Vec::new(),
-        is_in_merge_queue: false,
-        has_auto_merge: false,
-        version: None,
-    }
+    open(7, head)
 }
 
 #[tokio::test]
 async fn closed_pull_requests_of_many_branches_are_looked_up_at_once_where_the_forge_can() {
-    let searched = async |forge: Failing| {
+    let searched = async |forge: TestForge| {
         round(&forge, order(&["a", "b", "c"]), &mut Snapshot::default()).await;
         forge.searched.into_inner()
     };
-    assert_eq!(searched(Failing::default()).await, ["a", "b", "c"]);
-    let many = || Failing { finds_many: true, ..Failing::default() };
+    assert_eq!(searched(TestForge::default()).await, ["a", "b", "c"]);
+    let many = || TestForge { finds_many: true, ..TestForge::default() };
     assert_eq!(searched(many()).await, ["a+b+c"]);
     let (host, detail, operation) = (String::new(), String::new(), "find a pull request");
     let odd = ForgeError::Malformed { host: host.clone(), operation, detail: detail.clone() };
     let errors = BTreeMap::from([("b", odd)]);
-    assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c", "a", "b", "c"]);
+    assert_eq!(searched(TestForge { errors, ..many() }).await, ["a+b+c", "a", "b", "c"]);
     let errors = BTreeMap::from([("b", ForgeError::Unavailable { host, detail })]);
-    assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c"]);
+    assert_eq!(searched(TestForge { errors, ..many() }).await, ["a+b+c"]);
 }
 
 /// An order from before the merge opened another pull request.
@@ -344,7 +234,7 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
     let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
     let merged = PullRequest { state: PullRequestState::Merged, ..own.clone() };
-    let forge = Failing { found: vec![merged], ..Failing::default() };
+    let forge = TestForge { found: vec![merged], ..TestForge::default() };
     let mut snapshot = Snapshot::default();
     snapshot.put(own, Instant::now());
     let opened = async |order: &PullRequestOrder, snapshot: &mut Snapshot| {
@@ -381,8 +271,7 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
     let own = |number| PullRequest { number, body: memory.to_string(), ..pull_request("a") };
     let of_person = PullRequest { number: 11, ..pull_request("a") };
     // Forges list the newest first.
-    let forge =
-        || Failing { listed: Mutex::new(vec![of_person.clone(), own(9), own(7)]), ..Failing::default() };
+    let forge = || TestForge::with([of_person.clone(), own(9), own(7)]);
     let shown = |outcome: &RoundOutcome| {
         assert_eq!(outcome.failure, None);
         let one = |one: &PullRequestOutcome| format!("{} #{}", one.action.name(), one.number.unwrap());
@@ -442,7 +331,7 @@ async fn pull_requests_that_ended_before_a_kill_are_reported_by_the_next_process
         of(9, &other, Closed),
         of(10, &wanted.owner, Open),
     ];
-    let (forge, mut snapshot) = (Failing { found, ..Failing::default() }, Snapshot::default());
+    let (forge, mut snapshot) = (TestForge { found, ..TestForge::default() }, Snapshot::default());
     for _ in 0..2 {
         let done = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
         assert_eq!(done.failure, None);
@@ -462,7 +351,7 @@ async fn a_rate_limit_for_reads_ends_look_ups_for_reports_and_no_merge() {
     let (mut order, [told, _]) = kept();
     order.settings.merge = MergeTime::Immediately;
     order.reported_open = BTreeSet::from([3, 4, 7]);
-    let forge = Failing { listed: Mutex::new(vec![told]), is_limited: true, ..Failing::default() };
+    let forge = TestForge { is_limited: true, ..TestForge::with([told]) };
     let mut snapshot = Snapshot::default();
     let done = round_with(&forge, order, &mut snapshot, false).await;
     assert_eq!((forge.read.lock().as_slice(), forge.changes.lock().as_slice()), (&[3][..], &["merge"][..]));
@@ -484,7 +373,7 @@ async fn a_pull_request_that_was_closed_and_reopened_is_announced_when_it_is_mer
         (vec![open.clone()], Vec::new()),
         (Vec::new(), ended(PullRequestState::Merged)),
     ] {
-        let forge = Failing { listed: Mutex::new(listed), found, ..Failing::default() };
+        let forge = TestForge { found, ..TestForge::with(listed) };
         // Each is announced once.
         for _ in 0..2 {
             let done = round(&forge, order.clone(), &mut snapshot).await;
@@ -505,8 +394,7 @@ async fn a_pull_request_that_was_closed_and_reopened_is_announced_when_it_is_mer
 async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() {
     let (order, [_, untold]) = kept();
     let closed = PullRequest { state: PullRequestState::Closed, ..untold.clone() };
-    let (listed, found) = (Mutex::new(vec![untold]), vec![closed]);
-    let forge = Failing { listed, found, is_closed_meanwhile: true, ..Failing::default() };
+    let forge = TestForge { found: vec![closed], is_closed_meanwhile: true, ..TestForge::with([untold]) };
     let mut snapshot = Snapshot::default();
     let done = round_with(&forge, order, &mut snapshot, false).await;
     assert_eq!(done.all().map(|one| one.is_open).collect::<Vec<_>>(), [false]);
@@ -528,7 +416,7 @@ async fn an_open_pull_request_without_a_text_has_one_outcome_with_its_number() {
             "a-first".clone_into(&mut first.automation.name);
             orders.push(first);
         }
-        let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
+        let forge = TestForge::with([untold.clone()]);
         let mut snapshot = Snapshot::default();
         let done = round_of(&forge, orders, &mut snapshot, false).await;
         let all: Vec<&PullRequestOutcome> = done.all().collect();
@@ -554,12 +442,12 @@ async fn labels_for_which_a_permission_is_missing_are_tried_in_each_round() {
         let mut listed = PullRequest { body: memory.to_string(), ..one };
         let mut snapshot = Snapshot::default();
         for refuses_labels in [true, true, false] {
-            let forge =
-                Failing { refuses_labels, listed: Mutex::new(vec![listed.clone()]), ..Failing::default() };
+            let forge = TestForge::with([listed.clone()]);
+            forge.labels_kept.lock().extend(refuses_labels.then_some(7));
             let done = round_of(&forge, vec![order.clone()], &mut snapshot, false).await;
             assert!(!done.has_failed(), "{done:?}");
             let refused = done.all().next().unwrap().refused.clone();
-            let expected = ["labels are missing:  refuses to add labels: no permission"];
+            let expected = ["labels are missing:  refuses to change labels: no permission"];
             assert_eq!(refused, if refuses_labels { &expected[..] } else { &[] });
             listed = PullRequest::clone(snapshot.open.values().next().unwrap());
             let memory = Memory::of_body(&listed.body).unwrap();
@@ -575,7 +463,7 @@ async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
     let (order, [_, untold]) = kept();
     let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
     for (text_age, expected) in [(Duration::ZERO, "edit"), (Duration::MAX, "edit at once")] {
-        let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
+        let forge = TestForge::with([untold.clone()]);
         let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
         let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled) };
         run(&round, &mut Snapshot::default()).await;
@@ -608,7 +496,7 @@ async fn nothing_is_opened_closed_edited_or_merged_by_orders_of_before() {
             order.rendered.clear();
         }
         let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
-        let forge = Failing { listed: Mutex::new(listed), ..Failing::default() };
+        let forge = TestForge::with(listed);
         let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
         let round = Round { is_present: &|_, _| false, ..plain_round(&forge, &pool, &orders, &handled) };
         let done = run(&round, &mut Snapshot::default()).await;
@@ -646,7 +534,7 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
                 false,
             ),
         ] {
-            let forge = Failing { listed: Mutex::new(vec![one.clone()]), ..Failing::default() };
+            let forge = TestForge::with([one.clone()]);
             let pool = BlockingPool::new(2);
             let round = Round { mode, ..plain_round(&forge, &pool, &orders, &handled) };
             let done = run(&round, &mut Snapshot::default()).await;
@@ -684,7 +572,7 @@ async fn nothing_is_merged_while_a_more_cautious_automation_may_render_the_branc
             branches: branches.map(|names| names.iter().map(|name| name.parse().unwrap()).collect()),
         };
         let order = PullRequestOrder { cautious: vec![cautious], ..wanted.clone() };
-        let forge = Failing { listed: Mutex::new(vec![told.clone()]), ..Failing::default() };
+        let forge = TestForge::with([told.clone()]);
         let orders = [order].into_iter().chain(order_of_other).collect();
         let done = round_of(&forge, orders, &mut Snapshot::default(), false).await;
         assert_eq!(done.failure, None);
@@ -716,8 +604,7 @@ async fn a_change_that_waits_for_a_window_is_reported() {
     ] {
         let mut order = PullRequestOrder { gate: gate(ignores_own), ..wanted.clone() };
         order.settings.merge = merge;
-        let forge =
-            Failing { listed: Mutex::new(listed.into_iter().cloned().collect()), ..Failing::default() };
+        let forge = TestForge::with(listed.cloned());
         let done = round_of(&forge, vec![order.clone()], &mut Snapshot::default(), false).await;
         let found = done.all().next().unwrap();
         assert_eq!((found.action.name(), found.number), (verb, number), "{listed:?}");
@@ -760,7 +647,7 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         let owners = orders.iter().map(|order| order.owner.clone()).collect();
         let memory = Memory { owners, ..Memory::default() };
         let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
-        let forge = Failing { listed: Mutex::new(vec![own]), ..Failing::default() };
+        let forge = TestForge::with([own]);
         let done = round_of(&forge, orders, &mut Snapshot::default(), true).await;
         assert_eq!(done.failure, None);
         let one = done.all().next().unwrap();
@@ -774,8 +661,7 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
 async fn past_pull_requests_are_searched_once_beside_an_open_one_that_gets_another_image() {
     let (order, [told, untold]) = kept();
     for (open, expected) in [(told, &[][..]), (untold, &["a"])] {
-        let (listed, mut snapshot) = (Mutex::new(vec![open]), Snapshot::default());
-        let forge = Failing { listed, ..Failing::default() };
+        let (forge, mut snapshot) = (TestForge::with([open]), Snapshot::default());
         for _ in 0..2 {
             round(&forge, order.clone(), &mut snapshot).await;
             assert_eq!(*forge.searched.lock(), expected);

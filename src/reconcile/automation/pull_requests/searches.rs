@@ -192,7 +192,7 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::super::records::key;
-    use super::super::snapshot::tests::open;
+    use super::super::test_forge::open;
     use super::*;
     use crate::forge::PullRequestState;
 

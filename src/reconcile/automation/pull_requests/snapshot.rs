@@ -415,72 +415,12 @@ impl Snapshot {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use futures::FutureExt;
-    use parking_lot::Mutex;
 
+    use super::super::test_forge::{TestForge, open};
     use super::*;
-    use crate::forge::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequestEdit, PullRequestState};
-
-    /// A forge with two open pull requests, and perhaps a merge queue.
-    #[derive(Default)]
-    struct Queued {
-        queue: Mutex<Option<BTreeSet<u64>>>,
-        is_failing: Mutex<bool>,
-        queries: Mutex<u32>,
-    }
-
-    pub(in super::super) fn open(number: u64, head: &str) -> PullRequest {
-        PullRequest {
-            number,
-            url: String::new(),
-            state: PullRequestState::Open,
-            head: head.parse().unwrap(),
-            head_commit: None,
-            base: "main".parse().unwrap(),
-            title: String::new(),
-            body: String::new(),
-            is_draft: false,
-            labels: Vec::new(),
-            is_in_merge_queue: false,
-            has_auto_merge: false,
-            version: None,
-        }
-    }
-
-    impl Forge for Queued {
-        async fn open_pull_requests(&self, _: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(vec![open(1, "a"), open(2, "b")])
-        }
-
-        async fn merge_queue(&self, _: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-            *self.queries.lock() += 1;
-            if *self.is_failing.lock() {
-                return Err(ForgeError::Unavailable { host: String::new(), detail: String::new() });
-            }
-            Ok(self.queue.lock().clone())
-        }
-
-        async fn find(&self, _: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(Vec::new())
-        }
-
-        async fn get(&self, _: u64) -> Result<PullRequest, ForgeError> {
-            unreachable!("nothing is lost")
-        }
-
-        async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
-            unreachable!("a listing opens nothing")
-        }
-
-        async fn edit(&self, _: &PullRequest, _: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-            unreachable!("a listing edits nothing")
-        }
-
-        async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
-            unreachable!("a listing merges nothing")
-        }
-    }
+    use crate::forge::PullRequestState;
 
     #[test]
     fn git_is_told_of_the_branch_of_a_superseded_pull_request_until_it_has_dealt_with_it() {
@@ -577,31 +517,31 @@ pub(super) mod tests {
 
     #[test]
     fn pull_requests_in_the_merge_queue_are_marked_and_a_base_without_one_is_rarely_asked() {
-        let (forge, mut snapshot) = (Queued::default(), Snapshot::default());
+        let (forge, mut snapshot) = (TestForge::with([open(1, "a"), open(2, "b")]), Snapshot::default());
         let heads = BTreeSet::from(["a", "b"].map(|name| name.parse().unwrap()));
         let mut list = |times: u32| {
             for _ in 0..times {
                 snapshot.list(&forge, &heads, false).now_or_never().unwrap().unwrap();
             }
             let queued = snapshot.open.values().filter(|one| one.is_in_merge_queue).map(|one| one.number);
-            (queued.collect::<Vec<_>>(), *forge.queries.lock())
+            (queued.collect::<Vec<_>>(), *forge.queue_reads.lock())
         };
         assert_eq!(list(QUEUE_LISTINGS), (vec![], 1));
-        *forge.queue.lock() = Some(BTreeSet::from([2, 7]));
+        *forge.queue.lock() = Some(vec![2, 7]);
         assert_eq!(list(1), (vec![2], 2));
         assert_eq!(list(2), (vec![2], 4));
-        *forge.queue.lock() = Some(BTreeSet::new());
+        *forge.queue.lock() = Some(Vec::new());
         assert_eq!(list(1), (vec![], 5));
     }
 
     /// Git would have rebuilt a branch in the queue after an answer that was lost.
     #[test]
     fn a_merge_queue_that_cannot_be_read_keeps_the_marks_of_the_last_answer() {
-        let (forge, mut snapshot) = (Queued::default(), Snapshot::default());
+        let (forge, mut snapshot) = (TestForge::with([open(1, "a"), open(2, "b")]), Snapshot::default());
         let heads = BTreeSet::from(["a", "b"].map(|name| name.parse().unwrap()));
-        *forge.queue.lock() = Some(BTreeSet::from([2]));
+        *forge.queue.lock() = Some(vec![2]);
         for is_failing in [false, true, true, false] {
-            *forge.is_failing.lock() = is_failing;
+            *forge.is_queue_failing.lock() = is_failing;
             let listed = snapshot.list(&forge, &heads, false).now_or_never().unwrap();
             assert_eq!(listed.is_err(), is_failing);
             let queued = snapshot.open.values().filter(|one| one.is_in_merge_queue).map(|one| one.number);
