@@ -50,8 +50,8 @@ pub use exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 pub use gitea::{Gitea, GiteaRepository};
 pub use gitlab::{Gitlab, GitlabProject};
 pub use http::{
-    ApiLogin, ApiRoute, Call, ForgeClientOptions, ForgeClients, ForgeCredential, ForgeRateLimits,
-    HttpTransport, refusal,
+    ApiLogin, Call, ForgeClientOptions, ForgeClients, ForgeCredential, ForgeRateLimits, HttpTransport,
+    refusal,
 };
 pub use kind::{ForgeFeatures, ForgeKind, SeparateParts, UnknownForge};
 pub use listing::Listing;

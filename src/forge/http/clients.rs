@@ -9,17 +9,20 @@ use url::Url;
 use super::credential::ForgeCredential;
 use super::etag_cache::EtagCache;
 use super::rate_limit::{ForgeRateLimits, LimiterKey, RateLimiters};
-use super::route::ApiRoute;
 use super::transport::{ApiLogin, HttpTransport};
 use crate::forge::error::ForgeError;
 use crate::forge::kind::ForgeKind;
 use crate::metrics::Metrics;
-use crate::net::{LocalAddresses, SsrfGuard};
+use crate::net::http::{HttpError, Route};
+use crate::net::{HttpClientOptions, LocalAddresses, SsrfGuard};
 use crate::secrets::Fingerprint;
 use crate::tenancy::{Capacity, IdleCache};
 
+/// The timeout of a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// The timeout of a call.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum number of clients that are kept. Each takes about 0.15 MiB.
 const MAX_CLIENTS: usize = 256;
@@ -107,35 +110,35 @@ impl ForgeState {
     pub(super) async fn client(
         &self,
         key: &LimiterKey,
-        route: &Arc<ApiRoute>,
+        route: &Arc<Route>,
     ) -> Result<reqwest::Client, String> {
         let fingerprint = Fingerprint::of([key.namespace.as_bytes(), key.route.as_bytes()]);
         let cached = self.clients.lock().get(&fingerprint);
         if let Some(client) = cached {
             return Ok(client);
         }
-        let ForgeClientOptions { timeout, local_addresses, capacity, .. } = self.options.clone();
+        let ForgeClientOptions { timeout, local_addresses, ref capacity, .. } = self.options;
         let (route, lookups) = (Arc::clone(route), capacity.lookups.clone());
-        let connect = move || route.connect(timeout, local_addresses, lookups);
+        let connect = move || -> Result<_, HttpError> {
+            let proxy = route.proxy.clone();
+            let timeouts = HttpClientOptions::with_timeouts(CONNECT, timeout);
+            let options = HttpClientOptions { proxy, local_addresses, lookups, ..timeouts };
+            Ok(route.tls.apply(options)?.build()?)
+        };
         let client = capacity.pool.run(&key.namespace, connect).await.map_err(|error| error.to_string())?;
         self.clients.lock().insert(&key.namespace, fingerprint, client.clone());
         Ok(client)
     }
 
     /// Returns the SSRF guard of a route.
-    pub(super) fn guard(&self, route: &ApiRoute) -> SsrfGuard {
+    pub(super) fn guard(&self, route: &Route) -> SsrfGuard {
         let ForgeClientOptions { local_addresses, capacity, .. } = &self.options;
         SsrfGuard::new(*local_addresses, &route.proxy, capacity.lookups.clone())
     }
 }
 
 /// Returns the key of a login at the server of an address.
-pub(super) fn limiter_key(
-    base: &Url,
-    namespace: &str,
-    route: &ApiRoute,
-    login: &ForgeCredential,
-) -> LimiterKey {
+pub(super) fn limiter_key(base: &Url, namespace: &str, route: &Route, login: &ForgeCredential) -> LimiterKey {
     LimiterKey {
         namespace: namespace.to_owned(),
         origin: base.origin().ascii_serialization(),
@@ -159,7 +162,7 @@ mod tests {
                 owner: "Secret apps/app".to_owned(),
                 credential: ForgeCredential::Bearer(Secret::new(token)),
                 identity: identity.map(|identity| Fingerprint::of([identity])),
-                route: ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None },
+                route: Route { proxy: ProxyChoice::Direct, ..Route::default() },
             };
             let base = Url::parse("https://api.github.com").unwrap();
             clients.transport(ForgeKind::Github, base, login).unwrap()

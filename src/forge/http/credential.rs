@@ -1,12 +1,9 @@
 //! A login at the API of a forge, and its header.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use reqwest::header::HeaderValue;
-use zeroize::Zeroizing;
 
 use crate::forge::kind::ForgeKind;
-use crate::net::http::add_header;
+use crate::net::http::{add_header, basic, bearer, with_scheme};
 use crate::secrets::{Fingerprint, Redactor, Secret};
 
 /// A login at the API of a forge.
@@ -28,18 +25,15 @@ pub enum ForgeCredential {
 impl ForgeCredential {
     /// Returns the value of `Authorization`, unless a header cannot carry the secret.
     pub(super) fn header(&self, kind: ForgeKind) -> Option<HeaderValue> {
-        let value = match (self, kind) {
+        match (self, kind) {
             (Self::Token(token), ForgeKind::Gitea | ForgeKind::Forgejo) => {
-                prefixed(b"token ", token.expose())
+                with_scheme("token", token.expose())
             }
             // Azure DevOps takes its tokens as passwords.
             (Self::Token(token), ForgeKind::AzureDevops) => basic(b"", token.expose()),
-            (Self::Token(token) | Self::Bearer(token), _) => prefixed(b"Bearer ", token.expose()),
+            (Self::Token(token) | Self::Bearer(token), _) => bearer(token),
             (Self::Basic { user, password }, _) => basic(user.expose(), password.expose()),
-        };
-        let mut value = HeaderValue::from_bytes(&value).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+        }
     }
 
     /// Returns a redactor of all that is sent.
@@ -71,16 +65,6 @@ impl ForgeCredential {
             }
         }
     }
-}
-
-fn prefixed(scheme: &[u8], secret: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new([scheme, secret].concat())
-}
-
-fn basic(user: &[u8], password: &[u8]) -> Zeroizing<Vec<u8>> {
-    let pair = Zeroizing::new([user, b":", password].concat());
-    let text = Zeroizing::new(STANDARD.encode(&*pair));
-    prefixed(b"Basic ", text.as_bytes())
 }
 
 #[cfg(test)]

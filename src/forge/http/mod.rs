@@ -6,7 +6,6 @@
 //! | `transport` | one API with one login: retries, redirects, conditional requests |
 //! | `exchange`, `body` | one HTTP request, and its response of bounded size and memory |
 //! | `credential` | a login, and its header |
-//! | `route` | the way to a server: proxy and certificates |
 //! | `rate_limit`, `quota` | rate limiters per origin and token; the limits that a server states |
 //! | `etag_cache` | responses for conditional requests |
 //! | `refusal` | the error of a response that refuses a request |
@@ -19,12 +18,10 @@ mod exchange;
 mod quota;
 mod rate_limit;
 mod refusal;
-mod route;
 mod transport;
 
 pub use clients::{ForgeClientOptions, ForgeClients};
 pub use credential::ForgeCredential;
 pub use rate_limit::ForgeRateLimits;
 pub use refusal::{Call, refusal};
-pub use route::ApiRoute;
 pub use transport::{ApiLogin, HttpTransport};

@@ -16,10 +16,10 @@ use super::credential::ForgeCredential;
 use super::exchange::{Failed, RawRequest, RawResponse, exchange};
 use super::quota::{LimitedResponse, is_limited_query};
 use super::rate_limit::{LimiterKey, RateLimiter};
-use super::route::ApiRoute;
 use crate::forge::error::{ForgeError, SizeLimit};
 use crate::forge::exchange::{ApiRequest, ApiResponse, Method, Transport};
 use crate::forge::kind::ForgeKind;
+use crate::net::http::Route;
 use crate::net::{self, SsrfGuard};
 use crate::printable::printable;
 use crate::secrets::{Fingerprint, Redactor};
@@ -59,7 +59,7 @@ pub struct ApiLogin {
     /// The fingerprint of the identity whose token is renewed, if there is one.
     pub identity: Option<Fingerprint>,
     /// The way to the server.
-    pub route: ApiRoute,
+    pub route: Route,
 }
 
 /// Sends requests to the API of one forge with one login.
@@ -76,7 +76,7 @@ pub struct HttpTransport {
     redactor: Arc<Redactor>,
     /// Redacts from data, which a password may resemble.
     token_redactor: Arc<Redactor>,
-    route: Arc<ApiRoute>,
+    route: Arc<Route>,
     guard: SsrfGuard,
     /// The key of cached responses and connections.
     key: LimiterKey,

@@ -7,7 +7,7 @@ use crate::secrets::Secret;
 
 /// Returns a bearer token as the value of `Authorization`.
 pub(crate) fn bearer(token: &Secret) -> Option<HeaderValue> {
-    sensitive(&[b"Bearer ", token.expose()].concat())
+    with_scheme("Bearer", token.expose())
 }
 
 /// Returns user and password as the value of `Authorization`.
@@ -15,7 +15,12 @@ pub(crate) fn basic(user: &[u8], password: &[u8]) -> Option<HeaderValue> {
     use base64::Engine;
     let pair = Zeroizing::new([user, b":", password].concat());
     let text = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&*pair));
-    sensitive(&[b"Basic ", text.as_bytes()].concat())
+    with_scheme("Basic", text.as_bytes())
+}
+
+/// Returns a secret of an authentication scheme as the value of `Authorization`.
+pub(crate) fn with_scheme(scheme: &str, secret: &[u8]) -> Option<HeaderValue> {
+    sensitive(&Zeroizing::new([scheme.as_bytes(), b" ", secret].concat()))
 }
 
 /// Returns a secret as the value of a header.

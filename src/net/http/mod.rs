@@ -28,7 +28,7 @@ mod transport;
 pub(crate) use client::{Client, ClientState};
 pub(crate) use deadline::{Deadline, WaitClock};
 pub use error::HttpError;
-pub(crate) use headers::{basic, bearer, secret_header};
+pub(crate) use headers::{basic, bearer, secret_header, with_scheme};
 pub use options::HttpOptions;
 pub(crate) use pauses::Requester;
 pub use rate_limit::RateLimitOptions;

@@ -1,4 +1,4 @@
-//! The route to a registry, and the timeouts of requests.
+//! The route to a server, and the timeouts of requests.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Default for Timeouts {
     }
 }
 
-/// The route to a registry: TLS and proxy, shared by all its requests.
+/// The route to a server: TLS and proxy, shared by all its requests.
 #[derive(Debug, Clone, Default)]
 pub struct Route {
     /// The trusted authority and the client certificate.

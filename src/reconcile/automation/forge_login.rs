@@ -15,7 +15,7 @@ use crate::cloud::{
 };
 use crate::error::ReconcileError;
 use crate::forge::AddressError;
-use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind};
+use crate::forge::{ApiLogin, ForgeAddress, ForgeCredential, ForgeKind};
 use crate::git::{CredentialsError, HttpCredentials, HttpLogin, RemotePlan};
 use crate::net::ProxyChoice;
 use crate::net::http::{ClientIdentity, Route, Tls};
@@ -173,7 +173,7 @@ pub async fn forge_access(
             let (credential, entry) = match login_in(&data, address.kind, name)? {
                 SecretLogin::Credential(credential) => (credential, None),
                 SecretLogin::App(app) => {
-                    let (repository, route) = (&address.repository.name, &of_clouds(&route));
+                    let (repository, route) = (&address.repository.name, &route);
                     let now = Timestamp::now();
                     let request = AppTokenRequest { app: &app, repository, route, namespace, now };
                     let token = clouds.app_token(request).await?;
@@ -232,7 +232,7 @@ async fn api_route(
     source: &SourceConfiguration,
     remote: &RemotePlan,
     secret: Option<&(ObjectName, BTreeMap<String, Secret>)>,
-) -> Result<ApiRoute, ForgeAccessError> {
+) -> Result<Route, ForgeAccessError> {
     let of_forge = secret.map(|(name, data)| certificates(name, data)).transpose()?;
     let of_git = match &source.secret {
         Some(name) if remote.access.has_ssh_credentials() => {
@@ -240,14 +240,17 @@ async fn api_route(
         }
         _ => remote.access.http_credentials().cloned(),
     };
-    let authority = |from: &Option<HttpCredentials>| from.as_ref()?.authority.clone();
+    let authority = |from: &Option<HttpCredentials>| from.as_ref()?.authority.as_deref().cloned();
     let identity = |from: &Option<HttpCredentials>| {
-        from.as_ref()?.certificate.as_ref().map(|both| (both.certificate.clone(), both.key.clone()))
+        let both = from.as_ref()?.certificate.as_ref()?;
+        Some(ClientIdentity { certificate: both.certificate.as_ref().clone(), key: both.key.clone() })
     };
-    Ok(ApiRoute {
+    Ok(Route {
         proxy: remote.access.proxy().cloned().map_or(ProxyChoice::Environment, ProxyChoice::Given),
-        authority: authority(&of_forge).or_else(|| authority(&of_git)),
-        identity: identity(&of_forge).or_else(|| identity(&of_git)),
+        tls: Tls {
+            authority: authority(&of_forge).or_else(|| authority(&of_git)),
+            identity: identity(&of_forge).or_else(|| identity(&of_git)),
+        },
     })
 }
 
@@ -278,18 +281,6 @@ fn login_in(
         Err(GithubAppError::NoData) => Err(ForgeAccessError::Nothing { name }),
         _ if kind != ForgeKind::Github => Err(ForgeAccessError::AppElsewhere { name, kind }),
         app => Ok(SecretLogin::App(Box::new(app?))),
-    }
-}
-
-/// Returns the route of the API as one for requests of tokens.
-fn of_clouds(route: &ApiRoute) -> Route {
-    let identity = route.identity.as_ref().map(|(certificate, key)| ClientIdentity {
-        certificate: certificate.as_ref().clone(),
-        key: key.clone(),
-    });
-    Route {
-        tls: Tls { authority: route.authority.as_deref().cloned(), identity },
-        proxy: route.proxy.clone(),
     }
 }
 

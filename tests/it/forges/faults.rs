@@ -6,10 +6,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tagboat::forge::{
-    AnyForge, ApiLogin, ApiRoute, Forge, ForgeAddress, ForgeClientOptions, ForgeClients, ForgeCredential,
-    ForgeError, ForgeRepository, Listing, PullRequestState,
+    AnyForge, ApiLogin, Forge, ForgeAddress, ForgeClientOptions, ForgeClients, ForgeCredential, ForgeError,
+    ForgeRepository, Listing, PullRequestState,
 };
 use tagboat::net::ProxyChoice;
+use tagboat::net::http::Route;
 use tagboat::secrets::Secret;
 
 use super::life::new;
@@ -140,7 +141,7 @@ pub(super) fn client(served: &Served, front: &Front, clients: &ForgeClients) -> 
             ForgeCredential::Token(Secret::new(TOKEN))
         },
         identity: None,
-        route: ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None },
+        route: Route { proxy: ProxyChoice::Direct, ..Route::default() },
     };
     AnyForge::new(clients, &address, &login).unwrap()
 }

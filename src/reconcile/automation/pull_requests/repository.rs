@@ -446,18 +446,18 @@ pub(super) mod tests {
     use super::super::test_forge::open;
     use super::*;
     use crate::forge::{
-        ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository, PullRequest,
-        PullRequestState,
+        ApiLogin, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository, PullRequest, PullRequestState,
     };
     use crate::git::{BranchAction, DropReason, DroppedCommit};
     use crate::message::MessageData;
     use crate::net::ProxyChoice;
+    use crate::net::http::Route;
     use crate::secrets::Secret;
 
     pub(in super::super) fn repository() -> Repository {
         let name = ForgeRepository { owner: "acme".to_owned(), project: None, name: "fleet".to_owned() };
         let api = "https://git.example/api/v1";
-        let route = ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None };
+        let route = Route { proxy: ProxyChoice::Direct, ..Route::default() };
         Repository::new(&Arc::new(ForgeAccess {
             address: ForgeAddress { kind: ForgeKind::Gitea, api: api.to_owned(), repository: name },
             api: api.parse().unwrap(),
