@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
 
@@ -93,18 +92,12 @@ pub struct ForgeCommit {
 /// The error of a commit that a forge did not sign as it should.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ForgeSigningError {
-    /// The forge failed, and would for any commit.
+    /// The forge failed or did not answer, and would for any commit.
     #[error("the forge did not sign the commit")]
     Forge(#[source] Arc<dyn Error + Send + Sync>),
     /// The forge refused this commit.
     #[error("the forge did not sign the commit")]
     Commit(#[source] Arc<dyn Error + Send + Sync>),
-    /// There was no answer in time.
-    #[error("the forge did not sign the commit: no answer within {} s", .timeout.as_secs())]
-    TimedOut {
-        /// The timeout.
-        timeout: Duration,
-    },
     /// A changed file cannot be sent.
     #[error("the forge cannot sign a commit that changes {path:?}: {defect}")]
     File {
@@ -151,7 +144,7 @@ pub enum ForgeSigningError {
 impl ForgeSigningError {
     /// Returns true if the commit is the cause, so that the forge may sign others.
     pub(super) fn is_of_commit(&self) -> bool {
-        !matches!(self, Self::Forge(_) | Self::TimedOut { .. })
+        !matches!(self, Self::Forge(_))
     }
 }
 

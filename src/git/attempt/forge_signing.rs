@@ -203,7 +203,7 @@ pub(in crate::git) fn signed_commit(
         files,
         read: &read,
     };
-    let made = ask(mirror, signer.sign(&commit))?.map_err(ForgeSigningError::from)?;
+    let made = ask(mirror, signer.sign(&commit), ForgeSigningError::from)?;
     let content = match assemble(&made.payload, &made.signature, made.id) {
         Some(content) => content,
         None => fetch(context, made.id)?,
@@ -214,22 +214,21 @@ pub(in crate::git) fn signed_commit(
     }
 }
 
-/// Returns the name of the author of the commits that a forge signs.
-pub(in crate::git) fn author_of(mirror: &Mirror, signer: &dyn CommitSigner) -> Result<String, Unsigned> {
-    let unknown = |cause: String| Unsigned::from(ForgeSigningError::UnknownApp { cause });
-    match ask(mirror, signer.author()) {
-        Ok(Ok(name)) => Ok(name),
-        Ok(Err(error)) => Err(unknown(crate::error::chain(&*error.cause))),
-        Err(Unsigned::Forge(_)) => Err(unknown(format!("no answer within {} s", TIMEOUT.as_secs()))),
-        Err(error @ Unsigned::Sync(_)) => Err(error),
-    }
-}
+/// The cause of an answer that is missing.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {} s", TIMEOUT.as_secs())]
+struct NoAnswer;
 
 /// Awaits an answer of the forge, with a deadline and until the work is cancelled.
-fn ask<T>(
+///
+/// # Errors
+///
+/// If the forge does not answer in time, or refuses, for which `reason` makes the error; or if the work was cancelled.
+pub(in crate::git) fn ask<T>(
     mirror: &Mirror,
     answer: impl Future<Output = Result<T, SignerError>>,
-) -> Result<Result<T, SignerError>, Unsigned> {
+    reason: fn(SignerError) -> ForgeSigningError,
+) -> Result<T, Unsigned> {
     mirror.check_cancelled()?;
     let mut wait = mirror.slot.wait();
     let answered = Handle::current().block_on(async {
@@ -244,11 +243,11 @@ fn ask<T>(
             }
         }
     });
-    match answered {
-        None => Err(Unsigned::Sync(mirror.check_cancelled().err().unwrap_or(SyncError::Interrupted))),
-        Some(Err(_)) => Err(ForgeSigningError::TimedOut { timeout: TIMEOUT }.into()),
-        Some(Ok(answer)) => Ok(answer),
-    }
+    let Some(answered) = answered else {
+        return Err(Unsigned::Sync(mirror.check_cancelled().err().unwrap_or(SyncError::Interrupted)));
+    };
+    let too_late = |_| Err(SignerError { cause: Arc::new(NoAnswer), is_of_commit: false });
+    Ok(answered.unwrap_or_else(too_late).map_err(reason)?)
 }
 
 /// Fetches a commit that the forge made, and returns it as git stores it.

@@ -8,9 +8,10 @@ use git2::Repository;
 
 use super::model::CommitPeople;
 use super::ownership::with_people;
-use crate::git::attempt::forge_signing::{Unsigned, author_of};
+use crate::error::chain;
+use crate::git::attempt::forge_signing::{Unsigned, ask};
 use crate::git::commit_error::CommitError;
-use crate::git::commit_signer::{CommitSigner, ForgeSigningError};
+use crate::git::commit_signer::{CommitSigner, ForgeSigningError, SignerError};
 use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::git::object;
@@ -63,7 +64,8 @@ impl OwnApp<'_> {
         if !pushed.is_empty() {
             return Ok(Known::Pushed(pushed));
         }
-        Ok(Known::Asked(match self.signer.map(|signer| author_of(self.mirror, signer)) {
+        let unknown = |error: SignerError| ForgeSigningError::UnknownApp { cause: chain(&*error.cause) };
+        Ok(Known::Asked(match self.signer.map(|signer| ask(self.mirror, signer.author(), unknown)) {
             None => Err(Arc::new(ForgeSigningError::NoSigner)),
             Some(Ok(name)) => Ok(name),
             Some(Err(Unsigned::Forge(error))) => Err(error),
