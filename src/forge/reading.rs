@@ -4,7 +4,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::exchange::ApiResponse;
-use crate::git::{BranchName, CommitId, tells_archived};
+use crate::git::{BranchName, CommitId};
+use crate::net::tells_archived;
 use crate::printable::printable;
 
 /// The maximum length of a message of a forge, in characters.

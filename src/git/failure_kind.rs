@@ -4,8 +4,8 @@
 //! output without any of the messages below is passed on as it is.
 
 use super::access::LoginOwner;
-use super::archived::tells_archived;
 use super::git_output::GitOutput;
+use crate::net::tells_archived;
 
 /// The kind of a failure at a remote or on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

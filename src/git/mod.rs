@@ -25,7 +25,6 @@
 //! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch, push, the replies, and redirects |
 //! | `command`, `process`, `process_memory` | the one builder for git processes; deadlines and memory limits |
 //! | `failure_kind`, `git_output` | the classification of git's output, and its redaction |
-//! | `archived` | messages of servers about archived repositories |
 //! | `diff` | unified diffs |
 //! | `history` | the history of marked values in a local clone |
 //! | `access` | the access to a remote: a plan in memory, and private files while git runs |
@@ -33,7 +32,6 @@
 //! | `private`, `private_file` | private directories; files shared by content |
 
 mod access;
-mod archived;
 mod attempt;
 pub mod author;
 mod baseline;
@@ -90,7 +88,6 @@ mod url;
 mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
-pub use archived::tells_archived;
 pub use author::Author;
 pub use baseline::{Baseline, BaselineTree, ProposalTrees};
 pub use branches::{

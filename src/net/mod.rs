@@ -8,7 +8,7 @@
 //! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
 //! | `http` | requests: rate limiters, retries, bounded responses, redaction |
 //! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
-//! | `retry_after`, `rate_limit_message` | the pause that a server asks for; messages about rate limits |
+//! | `retry_after`, `server_message` | the pause that a server asks for; messages about rate limits and archived repositories |
 //! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
@@ -18,9 +18,9 @@ mod lookup;
 pub mod percent;
 mod proxy;
 mod proxy_choice;
-mod rate_limit_message;
 mod retry_after;
 mod root_cause;
+mod server_message;
 mod ssrf_guard;
 mod tls;
 
@@ -29,8 +29,8 @@ pub use http_client::{HttpClientError, HttpClientOptions};
 pub use lookup::{LookupError, Pin, Server, addresses};
 pub use proxy::Proxy;
 pub use proxy_choice::ProxyChoice;
-pub use rate_limit_message::tells_rate_limit;
 pub use retry_after::retry_after;
 pub use root_cause::root_cause;
+pub use server_message::{tells_archived, tells_rate_limit};
 pub use ssrf_guard::{SsrfGuard, on_behalf_of, ssrf_refusal};
 pub use tls::ClientCertificate;

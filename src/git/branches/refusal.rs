@@ -1,6 +1,6 @@
 //! Advice about a server's refusal of a branch.
 
-use crate::git::archived::tells_archived;
+use crate::net::tells_archived;
 
 /// The place of branches among references.
 const HEADS: &str = "refs/heads/";
