@@ -14,8 +14,8 @@ const PARTS: [(&str, &str); 15] = [
     ("coordination::v1", "lease.rs"),
     ("Observation::Changed", "watch.rs"),
     ("SelfSubjectAccessReview", "preflight.rs"),
-    ("TokenBucket", "queue.rs"),
-    ("BTreeSet<(Instant", "queue.rs"),
+    ("TokenBucket", "queue/mod.rs"),
+    ("BTreeSet<(Instant", "queue/mod.rs"),
     ("UnboundedReceiver", "dispatcher.rs"),
     ("impl Drop for InFlight", "in_flight.rs"),
     ("Message::Done", "in_flight.rs"),
@@ -30,7 +30,7 @@ const PARTS: [(&str, &str); 15] = [
 
 /// Words of another implementation of a part, each with the file of that part.
 const ALTERNATIVES: [(&str, &str); 3] =
-    [("BinaryHeap", "queue.rs"), ("DelayQueue", "queue.rs"), ("watcher(", "watch.rs")];
+    [("BinaryHeap", "queue/mod.rs"), ("DelayQueue", "queue/mod.rs"), ("watcher(", "watch.rs")];
 
 /// Words that would make the engine depend on a kind.
 const OF_KINDS: [&str; 12] = [

@@ -1,4 +1,4 @@
-//! The steps before a run: the automation, its status, and the record that the run is in progress.
+//! The steps before a run, and the record that it is in progress.
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
