@@ -1,5 +1,6 @@
 use tempfile::TempDir;
 
+use super::stored::MAX_IMAGES;
 use super::*;
 
 fn key(name: &str) -> ObjectName {
