@@ -10,8 +10,9 @@
 //! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
 //! | `slots` | limits of concurrent transactions, by namespace and route |
 //! | `server_deadline` | waits of a transaction for memory and threads, which suspend its deadlines |
-//! | `transaction`, `attempt` | the proposals for one branch, with retries after lost races; one attempt |
-//! | `branches` | transactions with branches of proposals' own, with the same retries |
+//! | `transaction`, `attempts` | proposals with retries after lost races; the outcomes of attempts |
+//! | `attempt` | one attempt at the proposals for one branch |
+//! | `branches` | one attempt at branches of proposals' own |
 //! | `source` | the commit to check out, found in a listing |
 //! | `baseline` | the commit that the last run of a proposal left |
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
@@ -33,6 +34,7 @@
 
 mod access;
 mod attempt;
+mod attempts;
 pub mod author;
 mod baseline;
 mod branches;

@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::attempt::{Attempt, AttemptOutcome};
+use super::attempt::Attempt;
+use super::attempts::{AttemptOutcome, Attempts};
 use super::branches::BranchAttempt;
 use super::error::SyncError;
 use super::failure_kind::FailureKind;
@@ -33,58 +34,6 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
 /// The maximum backoff, however long the attempts take: the mirror is held all the while.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
-
-/// Proposals of one transaction, which are attempted again after a lost race.
-trait Attempts<P: Proposer>: Sized {
-    /// Makes an attempt.
-    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome;
-
-    /// Returns the answers, once all proposals have one.
-    fn answers(self) -> Vec<Answer<P>>;
-
-    /// Returns the answers after an error that concerns all proposals without one.
-    fn fail(self, error: SyncError) -> Vec<Answer<P>>;
-
-    /// Returns the proposals if each can be attempted alone after a refusal.
-    fn separate(self) -> Result<Vec<Proposal<P>>, Self>;
-}
-
-impl<P: Proposer> Attempts<P> for Attempt<P> {
-    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome {
-        self.make(mirror, remote, journal)
-    }
-
-    fn answers(self) -> Vec<Answer<P>> {
-        self.answers()
-    }
-
-    fn fail(self, error: SyncError) -> Vec<Answer<P>> {
-        self.fail(error)
-    }
-
-    fn separate(self) -> Result<Vec<Proposal<P>>, Self> {
-        if self.has_several() { Ok(self.into_proposals()) } else { Err(self) }
-    }
-}
-
-/// A refused branch does not stop the others, so proposals are never separated.
-impl<P: Proposer> Attempts<P> for BranchAttempt<P> {
-    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome {
-        self.make(mirror, remote, journal)
-    }
-
-    fn answers(self) -> Vec<Answer<P>> {
-        self.answers()
-    }
-
-    fn fail(self, error: SyncError) -> Vec<Answer<P>> {
-        self.fail(error)
-    }
-
-    fn separate(self) -> Result<Vec<Proposal<P>>, Self> {
-        Err(self)
-    }
-}
 
 /// Runs proposals with the same checkout, push branch and push options.
 pub(super) fn transact<P: Proposer>(

@@ -11,11 +11,12 @@ use git2::{Delta, FileMode, ObjectType, Odb, Repository};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
+use super::Attempt;
 use super::context::AttemptContext;
 use super::deadline::PlanDeadline;
 use super::proposal_state::ProposalState;
-use super::{Attempt, AttemptOutcome};
 use crate::cancel::Cancellation;
+use crate::git::attempts::AttemptOutcome;
 use crate::git::commit::{assemble, rewrite_commit, split, stated_parents};
 use crate::git::commit_error::CommitError;
 use crate::git::commit_signer::{ChangedFile, CommitSigner, ForgeSigningError, SignerError, UnsignedCommit};

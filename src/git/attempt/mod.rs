@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `context`, `deadline` | mirror, remote and listing; the deadline of one commit |
 //! | `proposal_state` | the state of one proposal: its source, commit and result |
+//! | `propose`, `push_outcome` | its commit; the record of its push, and the answer after that |
 //! | `earlier_push` | the search for a push of an earlier run or attempt whose result is unknown |
 //! | `forge_signing` | the signing of commits by a forge, after they were made |
 //! | `push_plan` | the push of all proposals, and the references that it does not update |
@@ -13,10 +14,13 @@ pub(super) mod deadline;
 mod earlier_push;
 pub(super) mod forge_signing;
 mod proposal_state;
+mod propose;
+mod push_outcome;
 mod push_plan;
 
 use std::sync::Arc;
 
+use super::attempts::{AttemptOutcome, Attempts};
 use super::commit_signer::ForgeSigningError;
 use super::error::SyncError;
 use super::listing::Listing;
@@ -33,28 +37,9 @@ use super::server_deadline::ServerDeadline;
 use super::source;
 use context::AttemptContext;
 use deadline::PlanDeadline;
-use proposal_state::{ProposalState, SharedObjects};
+use proposal_state::ProposalState;
+use propose::SharedObjects;
 use push_plan::PushPlan;
-
-/// The outcome of an attempt.
-pub(super) enum AttemptOutcome {
-    /// Every proposal has its answer.
-    Done,
-    /// An error was repaired, and the next attempt may succeed.
-    Repaired,
-    /// Another push came first.
-    LostRace,
-    /// The remote refuses the commits.
-    Refused(SyncError),
-    /// Another error.
-    Failed(SyncError),
-}
-
-impl From<SyncError> for AttemptOutcome {
-    fn from(error: SyncError) -> Self {
-        Self::Failed(error)
-    }
-}
 
 /// The proposals of a transaction and their states.
 pub(super) struct Attempt<P: Proposer> {
@@ -67,6 +52,41 @@ pub(super) struct Attempt<P: Proposer> {
     is_another: bool,
     /// The reason why the forge signs no commit in this transaction.
     forge_failure: Option<Arc<ForgeSigningError>>,
+}
+
+impl<P: Proposer> Attempts<P> for Attempt<P> {
+    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome {
+        let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
+        let packs = std::mem::take(&mut self.packs);
+        // Objects of commits that were not pushed, and never will be, would fill the mirror.
+        if self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name)) {
+            packs.keep();
+        } else if packs.remove() {
+            // A mirror that cannot be opened fails the next attempt.
+            let _ = mirror.release_objects();
+        }
+        outcome
+    }
+
+    fn answers(self) -> Vec<Answer<P>> {
+        self.states.into_iter().map(ProposalState::into_answer).collect()
+    }
+
+    fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
+        let error = Arc::new(error);
+        for state in self.open() {
+            state.result = Some(Err(Failure::Sync(error.clone())));
+        }
+        self.answers()
+    }
+
+    fn separate(self) -> Result<Vec<Proposal<P>>, Self> {
+        if self.states.iter().filter(|state| state.is_open()).count() > 1 {
+            Ok(self.states.into_iter().map(|state| state.proposal).collect())
+        } else {
+            Err(self)
+        }
+    }
 }
 
 impl<P: Proposer> Attempt<P> {
@@ -83,49 +103,6 @@ impl<P: Proposer> Attempt<P> {
             is_another: false,
             forge_failure: None,
         }
-    }
-
-    /// Returns true if several proposals have no answer yet.
-    pub(super) fn has_several(&self) -> bool {
-        self.states.iter().filter(|state| state.is_open()).count() > 1
-    }
-
-    /// Returns the proposals, to be attempted in another way.
-    pub(super) fn into_proposals(self) -> Vec<Proposal<P>> {
-        self.states.into_iter().map(|state| state.proposal).collect()
-    }
-
-    /// Returns the answers, once all proposals have one.
-    pub(super) fn answers(self) -> Vec<Answer<P>> {
-        self.states.into_iter().map(ProposalState::into_answer).collect()
-    }
-
-    /// Returns the answers after an error that concerns all proposals without one.
-    pub(super) fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
-        let error = Arc::new(error);
-        for state in self.open() {
-            state.result = Some(Err(Failure::Sync(error.clone())));
-        }
-        self.answers()
-    }
-
-    /// Makes the attempt.
-    pub(super) fn make(
-        &mut self,
-        mirror: &mut Mirror,
-        remote: &Remote,
-        journal: &mut PushJournal,
-    ) -> AttemptOutcome {
-        let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
-        let packs = std::mem::take(&mut self.packs);
-        // Objects of commits that were not pushed, and never will be, would fill the mirror.
-        if self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name)) {
-            packs.keep();
-        } else if packs.remove() {
-            // A mirror that cannot be opened fails the next attempt.
-            let _ = mirror.release_objects();
-        }
-        outcome
     }
 
     fn try_to_make(

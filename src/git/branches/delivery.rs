@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit};
+use super::attempt::BranchAttempt;
+use super::branch::{Branch, Built, BuiltCommit};
 use super::decision::Decision;
 use super::model::BranchAction;
 use super::pushes::{PushResult, push_all};
 use super::state::BranchState;
-use crate::git::attempt::AttemptOutcome;
 use crate::git::attempt::context::AttemptContext;
+use crate::git::attempts::AttemptOutcome;
 use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::git::name::{BranchName, CommitId};

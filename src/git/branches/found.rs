@@ -3,8 +3,9 @@
 use std::cell::OnceCell;
 
 use super::apps::OwnApp;
-use super::attempt::{Branch, BranchAttempt};
+use super::attempt::BranchAttempt;
 use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
+use super::branch::Branch;
 use super::decision::FoundBranch;
 use super::landed::may_have_landed;
 use super::model::{Absence, Authorship, BranchDraft, BranchFacts, CommitPeople, FileChange, Refresh};

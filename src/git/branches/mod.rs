@@ -5,7 +5,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `model` | drafts, facts from outside, and results |
-//! | `attempt`, `state` | one attempt, from the listing to the commits; one proposal |
+//! | `attempt`, `state`, `branch` | one attempt, from the listing to the plans; one proposal; one branch |
+//! | `build` | the decisions on the branches, and the commits of those that are pushed |
 //! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
 //! | `found` | what is on the branches |
 //! | `decision` | the wanted change and the branch that was found → an action |
@@ -22,6 +23,8 @@
 mod apps;
 mod attempt;
 mod beyond;
+mod branch;
+mod build;
 mod decision;
 mod delivery;
 mod found;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use git2::Repository;
 
-use super::attempt::{Branch, BranchAttempt};
+use super::attempt::BranchAttempt;
 use super::beyond::ReadBranch;
+use super::branch::Branch;
 use super::decision::Decision;
 use super::model::{Absence, DropReason, DroppedCommit, LeftReason};
 use super::ownership::has_own_commit;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use git2::ObjectType;
 
-use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit};
+use super::attempt::BranchAttempt;
+use super::branch::{Branch, Built, BuiltCommit};
 use super::model::BranchAction;
 use crate::error::chain as error_chain;
 use crate::git::attempt::context::AttemptContext;

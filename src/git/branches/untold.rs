@@ -3,7 +3,8 @@
 //! The pull request says no more which images it had, so the branch does. Of a deleted one, the push journal has the change, or the
 //! server its last tip, which forges keep as the head of the pull request.
 
-use super::attempt::{Branch, BranchAttempt};
+use super::attempt::BranchAttempt;
+use super::branch::Branch;
 use crate::git::attempt::context::AttemptContext;
 use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
