@@ -56,11 +56,15 @@ pub trait Host: Send + Sync {
     /// Stages an image, and waits until it is staged.
     ///
     /// It ends the staging of another image first. The host goes on with it if the future is dropped or the agent is
-    /// killed; see [`stop_staging`](Self::stop_staging).
-    fn stage<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<(), HostError>>;
+    /// killed; see [`stop_staging`](Self::stop_staging). A host without images refuses.
+    fn stage<'a>(&'a self, _reference: &'a str) -> BoxFuture<'a, Result<(), HostError>> {
+        async { Err(HostError::NoImages) }.boxed()
+    }
 
     /// Ends a staging, also one that an earlier agent began.
-    fn stop_staging(&self) -> BoxFuture<'_, Result<(), HostError>>;
+    fn stop_staging(&self) -> BoxFuture<'_, Result<(), HostError>> {
+        async { Ok(()) }.boxed()
+    }
 
     /// Begins a reboot.
     fn reboot(&self) -> BoxFuture<'_, Result<(), HostError>>;

@@ -47,14 +47,6 @@ impl Host for RebootRequired {
         .boxed()
     }
 
-    fn stage<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), HostError>> {
-        async { Err(HostError::NoImages) }.boxed()
-    }
-
-    fn stop_staging(&self) -> BoxFuture<'_, Result<(), HostError>> {
-        async { Ok(()) }.boxed()
-    }
-
     fn reboot(&self) -> BoxFuture<'_, Result<(), HostError>> {
         async { Ok(system::reboot(&self.on_host).await?) }.boxed()
     }

@@ -122,14 +122,6 @@ impl Host for UpdateEngine {
         .boxed()
     }
 
-    fn stage<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), HostError>> {
-        async { Err(HostError::NoImages) }.boxed()
-    }
-
-    fn stop_staging(&self) -> BoxFuture<'_, Result<(), HostError>> {
-        async { Ok(()) }.boxed()
-    }
-
     /// Asks logind, without a question to users at the console.
     fn reboot(&self) -> BoxFuture<'_, Result<(), HostError>> {
         async { Ok(self.bus.call(REBOOT, &(false,)).await?) }.boxed()
