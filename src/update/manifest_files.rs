@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::error::ScopeError;
 use super::links::Skipped;
 use super::scope::{ScopeVisitor, ScopedFile, is_yaml_name, walk};
-use super::tree::{ContentId, Entry, FileTree, TreePath, WalkDecision};
+use super::tree::{Entry, FileTree};
 
 /// All files of a tree that may be manifests.
 #[derive(Debug, Default)]
@@ -39,18 +39,4 @@ impl ScopeVisitor for ManifestFiles {
         self.skipped.push(skipped);
         ControlFlow::Continue(())
     }
-
-    fn link(&mut self, _: &TreePath) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn follow(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
-        ControlFlow::Continue(WalkDecision::Enter)
-    }
-
-    fn leave(&mut self) {}
 }

@@ -22,19 +22,27 @@ pub(super) trait ScopeVisitor {
     fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()>;
 
     /// Visits a link or directory that is skipped, in ascending order of paths.
-    fn skipped(&mut self, skipped: Skipped) -> ControlFlow<()>;
+    fn skipped(&mut self, _skipped: Skipped) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Visits a link in the innermost directory; it is followed after the walk.
-    fn link(&mut self, path: &TreePath) -> ControlFlow<()>;
+    fn link(&mut self, _path: &TreePath) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Decides whether to continue, between two links that are followed.
-    fn follow(&mut self) -> ControlFlow<()>;
+    fn follow(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Like [`TreeVisitor::enter`].
-    fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), WalkDecision>;
+    fn enter(&mut self, _content: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
+        ControlFlow::Continue(WalkDecision::Enter)
+    }
 
     /// Like [`TreeVisitor::leave`].
-    fn leave(&mut self);
+    fn leave(&mut self) {}
 }
 
 /// A file in scope.
@@ -279,20 +287,6 @@ mod tests {
         fn skipped(&mut self, skipped: Skipped) -> ControlFlow<()> {
             self.scope.skipped(skipped)
         }
-
-        fn link(&mut self, path: &TreePath) -> ControlFlow<()> {
-            self.scope.link(path)
-        }
-
-        fn follow(&mut self) -> ControlFlow<()> {
-            self.scope.follow()
-        }
-
-        fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
-            self.scope.enter(content)
-        }
-
-        fn leave(&mut self) {}
     }
 
     fn scope(tree: &Tree, under: Option<&str>) -> Result<Found, ScopeError> {

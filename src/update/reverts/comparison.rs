@@ -11,12 +11,11 @@ use super::candidate::{Candidate, HeldBefore};
 use crate::update::error::{PlanError, ScopeError};
 use crate::update::held_values::{HeldValue, HeldValues};
 use crate::update::interrupt::{Checkpoint, Progress};
-use crate::update::links::Skipped;
 use crate::update::marker::{Marker, QUOTED_TOKEN};
 use crate::update::placed_marker::{Place, PlacedMarker, placed_markers};
 use crate::update::plan::UpdateRequest;
 use crate::update::scope::{ScopeVisitor, ScopedFile, walk_scope};
-use crate::update::tree::{ContentId, Entry, EntryKind, FileTree, TreePath, WalkDecision};
+use crate::update::tree::{Entry, EntryKind, FileTree, TreePath};
 
 /// The maximum number of files that are compared, which bounds memory.
 const MAX_FILES: usize = 100_000;
@@ -193,22 +192,4 @@ impl<F: FnMut(Entry) -> ControlFlow<()>> ScopeVisitor for EachFile<F> {
     fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()> {
         (self.0)(file.entry)
     }
-
-    fn skipped(&mut self, _: Skipped) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn link(&mut self, _: &TreePath) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn follow(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
-        ControlFlow::Continue(WalkDecision::Enter)
-    }
-
-    fn leave(&mut self) {}
 }
