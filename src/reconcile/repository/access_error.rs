@@ -2,9 +2,10 @@
 
 use tagboat_api::duration::DurationError;
 
+use crate::cloud::IdentityError;
 use crate::objects::ObjectsError;
 use crate::reference::AddressError;
-use crate::registry::{AccountError, DockerConfigError, TlsError};
+use crate::registry::{DockerConfigError, TlsError};
 use crate::secrets::SecretDataError;
 
 /// The error of an ImageRepository whose registry cannot be accessed.
@@ -52,24 +53,9 @@ pub enum AccessError {
          supports it: log in as yourself with --registry-login user"
     )]
     Identity,
-    /// The service account that must log in at the cloud cannot be read.
-    #[error("cannot log in as the service account '{account}'")]
-    Account {
-        /// Namespace and name of the account.
-        account: String,
-        /// The cause.
-        #[source]
-        cause: AccountError,
-    },
-    /// The default service account does not exist; the end of the sentence is Flux's.
-    #[error(
-        "cannot log in as '{account}': the specified default service account does not exist in the object namespace. your \
-         cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
-    )]
-    NoDefaultAccount {
-        /// Namespace and name of the account.
-        account: String,
-    },
+    /// The service account that must log in at the cloud cannot do so.
+    #[error(transparent)]
+    Account(#[from] IdentityError),
     /// The object's proxy could read the login: the object's authority would make its certificate valid.
     #[error(
         "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read the controller's cloud \
@@ -89,6 +75,6 @@ impl AccessError {
     ///
     /// The reason is that Flux reads the account only when the registry asks for a login.
     pub fn is_late(&self) -> bool {
-        matches!(self, Self::Account { .. } | Self::NoDefaultAccount { .. })
+        matches!(self, Self::Account(_))
     }
 }

@@ -4,7 +4,6 @@ use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
 use super::access_error::AccessError;
-use crate::cloud::IdentityError;
 pub use crate::cloud::ServiceAccounts;
 use crate::reference::RepositoryAddress;
 use crate::registry::{CloudIdentity, CloudProvider, Credential, DockerConfig, LoginChoice};
@@ -67,9 +66,5 @@ pub(super) async fn at_cloud(
         };
     };
     let namespace = repository.namespace().unwrap_or_default();
-    let identity = accounts.identity(&namespace, named).await.map_err(|error| match error {
-        IdentityError::Account { account, cause } => AccessError::Account { account, cause },
-        IdentityError::NoDefaultAccount { account } => AccessError::NoDefaultAccount { account },
-    })?;
-    Ok(LoginChoice::Cloud(provider, identity))
+    Ok(LoginChoice::Cloud(provider, accounts.identity(&namespace, named).await?))
 }
