@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::forge::{Merge, MergeAnswer};
 
-/// The time after which a forge that refused a merge is asked again.
-const REFUSAL_AGE: Duration = Duration::from_secs(10 * 60);
+/// The time after which a forge is asked again for what it has refused.
+pub(super) const REFUSAL_AGE: Duration = Duration::from_secs(10 * 60);
 
 /// The number of times that a merge is asked for again soon.
 const SOON_TRIES: u32 = 3;

@@ -1,9 +1,8 @@
 //! Labels for which the login at a forge lacks the permission.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The time after which labels are tried again.
-const AGE: Duration = Duration::from_secs(10 * 60);
+use super::merges::REFUSAL_AGE;
 
 /// The last refusal of labels for lack of a permission.
 ///
@@ -15,7 +14,7 @@ impl RefusedLabels {
     /// Returns the reason of a refusal that is not old.
     pub(super) fn recent(&self, now: Instant) -> Option<&str> {
         let (at, reason) = self.0.as_ref()?;
-        (now.saturating_duration_since(*at) < AGE).then_some(reason.as_str())
+        (now.saturating_duration_since(*at) < REFUSAL_AGE).then_some(reason.as_str())
     }
 
     /// Records a refusal.
@@ -33,7 +32,7 @@ mod tests {
         let (mut refused, now) = (RefusedLabels::default(), Instant::now());
         assert_eq!(refused.recent(now), None);
         refused.set("no permission".to_owned(), now);
-        assert_eq!(refused.recent(now + AGE / 2), Some("no permission"));
-        assert_eq!(refused.recent(now + AGE), None);
+        assert_eq!(refused.recent(now + REFUSAL_AGE / 2), Some("no permission"));
+        assert_eq!(refused.recent(now + REFUSAL_AGE), None);
     }
 }

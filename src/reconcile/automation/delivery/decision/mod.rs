@@ -10,7 +10,7 @@ use tagboat_api::settings::MergeTime;
 
 use super::body::{closed_body, completed};
 use super::found::{FoundPullRequests, refusal, untold_refusal};
-use super::known::PastPullRequest;
+use super::known::{OpenPullRequest, PastPullRequest};
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
 use super::options::PullRequestOptions;
 use super::text::{Content, PullRequestText, TextError};
@@ -234,10 +234,10 @@ impl WantedPullRequest<'_> {
         })
     }
 
-    fn of_open(&self, branch: BranchState, open: &PullRequest) -> Result<Decision, TextError> {
-        let memory = Memory::of_body(&open.body);
+    fn of_open(&self, branch: BranchState, open: &OpenPullRequest) -> Result<Decision, TextError> {
+        let memory = open.memory();
         let leave = |reason| Ok(Decision::leave(Some(reason), open.number));
-        if memory.as_ref().is_some_and(|memory| memory.is_of_others(self.known)) {
+        if memory.is_some_and(|memory| memory.is_of_others(self.known)) {
             return leave(PullRequestReason::OwnedByOthers);
         }
         if open.is_in_merge_queue {
@@ -261,35 +261,34 @@ impl WantedPullRequest<'_> {
             return match memory {
                 Some(memory)
                     if self.images.is_empty()
-                        && may_close(&memory, self.known, self.readable)
+                        && may_close(memory, self.known, self.readable)
                         && has_judged(open, self.judged) =>
                 {
                     let reason = ClosedReason::NothingLeft;
-                    let closing = closing(open, &memory, reason, &[], self.limit)?;
+                    let closing = closing(open, memory, reason, &[], self.limit)?;
                     let edit = PullRequestEdit { judged: self.judged, ..closing };
                     Ok(Decision::close(edit, PullRequestReason::NothingLeft, open.number))
                 }
-                Some(memory) if !are_readable(&memory, self.readable) => {
+                Some(memory) if !are_readable(memory, self.readable) => {
                     Ok(Decision::leave(None, open.number))
                 }
                 _ if self.images.is_empty() => leave(PullRequestReason::NothingLeft),
                 _ => Ok(Decision::leave(None, open.number)),
             };
         };
-        let edit = self.edit(open, memory.as_ref(), text, is_new)?;
+        let edit = self.edit(open, text, is_new)?;
         let is_unchanged = edit == PullRequestEdit::default();
         // A process that was killed after the push has not reported the new images. Where the text of people leaves no room
         // for them, no edit can record them.
         let is_told =
-            edit.body.is_none() || memory.as_ref().is_none_or(|memory| self.images.is_subset(&memory.images));
+            edit.body.is_none() || memory.is_none_or(|memory| self.images.is_subset(&memory.images));
         let action = match (is_new || !is_told, is_unchanged) {
             (true, _) => PullRequestAction::Refresh((!is_unchanged).then(|| Box::new(edit))),
             (false, true) => PullRequestAction::Keep,
             (false, false) => PullRequestAction::Edit(Box::new(edit)),
         };
         // A person may have made it a draft.
-        let is_shared_with_unknown =
-            memory.as_ref().is_some_and(|memory| !memory.owners.is_subset(self.known));
+        let is_shared_with_unknown = memory.is_some_and(|memory| !memory.owners.is_subset(self.known));
         // Nor is it merged while an automation is unknown, which may want more caution.
         let may_merge = !open.is_draft && !open.has_auto_merge && !is_shared_with_unknown;
         let merge = if may_merge { self.merge(tip) } else { None };
@@ -301,11 +300,11 @@ impl WantedPullRequest<'_> {
     /// Text is compared only if the content has changed: a template may render to another text each time.
     fn edit(
         &self,
-        open: &PullRequest,
-        memory: Option<&Memory>,
+        open: &OpenPullRequest,
         text: &PullRequestText,
         is_new: bool,
     ) -> Result<PullRequestEdit, TextError> {
+        let memory = open.memory();
         // Other automations of the pull request may be unknown yet, as after a restart.
         let is_same = |memory: &Memory| {
             self.owners.is_subset(&memory.owners)
@@ -353,7 +352,7 @@ impl WantedPullRequest<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct UnwantedPullRequest<'a> {
     /// The pull request.
-    pub pull_request: &'a PullRequest,
+    pub pull_request: &'a OpenPullRequest,
     /// The state of its branch.
     pub branch: BranchState,
     /// The tip at which git looked at the branch, if it exists.
@@ -391,8 +390,7 @@ pub struct OtherBranch<'a> {
 /// If the content has no room in a body.
 pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, TextError> {
     let open = unwanted.pull_request;
-    let Some(memory) = Memory::of_body(&open.body).filter(|memory| !memory.is_of_others(unwanted.owners))
-    else {
+    let Some(memory) = open.memory().filter(|memory| !memory.is_of_others(unwanted.owners)) else {
         return Ok(Decision::of(PullRequestAction::Nothing, None));
     };
     if open.is_in_merge_queue {
@@ -407,7 +405,7 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
         BranchState::Current { .. } | BranchState::Left(LeftBranch::Shared | LeftBranch::OpenElsewhere)
     );
     if is_in_use
-        || !may_close(&memory, unwanted.owners, unwanted.readable)
+        || !may_close(memory, unwanted.owners, unwanted.readable)
         || !has_judged(open, unwanted.judged)
     {
         return Ok(Decision::leave(None, open.number));
@@ -424,7 +422,7 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
         _ => (ClosedReason::Superseded, PullRequestReason::Superseded),
     };
     let names: Vec<&str> = others.iter().map(|other| other.branch.as_str()).collect();
-    let closing = closing(open, &memory, closed, &names, unwanted.limit)?;
+    let closing = closing(open, memory, closed, &names, unwanted.limit)?;
     let edit = PullRequestEdit { judged: unwanted.judged, ..closing };
     Ok(Decision::close(edit, reason, open.number))
 }
@@ -438,16 +436,17 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
 ///
 /// If the content has no room in a body.
 pub fn decide_second(
-    second: &PullRequest,
-    first: &PullRequest,
+    second: &OpenPullRequest,
+    first: &OpenPullRequest,
     (owners, readable): (&BTreeSet<OwnerHash>, &BTreeSet<PolicyHash>),
     limit: Option<usize>,
 ) -> Result<Decision, TextError> {
-    let is_of_others = Memory::of_body(&first.body).is_some_and(|memory| memory.is_of_others(owners));
-    let memory = Memory::of_body(&second.body)
+    let is_of_others = first.memory().is_some_and(|memory| memory.is_of_others(owners));
+    let memory = second.memory();
+    let memory = memory
         .filter(|memory| !is_of_others && !second.is_in_merge_queue && may_close(memory, owners, readable));
     let Some(memory) = memory else { return Ok(Decision::of(PullRequestAction::Nothing, None)) };
-    let edit = closing(second, &memory, ClosedReason::Duplicate, &[&first.url], limit)?;
+    let edit = closing(second, memory, ClosedReason::Duplicate, &[&first.url], limit)?;
     Ok(Decision::close(edit, PullRequestReason::Superseded, second.number))
 }
 

@@ -721,7 +721,7 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             .collect();
         for (owner_name, expected) in [("fleet", expected), ("elsewhere", "nothing")] {
             let unwanted = UnwantedPullRequest {
-                pull_request: &open,
+                pull_request: &OpenPullRequest::new(open.clone()),
                 branch,
                 judged: None,
                 owners: &[owner(owner_name)].into(),
@@ -833,7 +833,8 @@ fn a_second_pull_request_of_a_branch_is_closed_only_if_it_is_ours() {
     ] {
         let readable = readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect();
         let known = (&BTreeSet::from([owner(owner_name)]), &readable);
-        let decision = decide_second(second, first, known, None).unwrap();
+        let [opened, older] = [second, first].map(|one| OpenPullRequest::new(PullRequest::clone(one)));
+        let decision = decide_second(&opened, &older, known, None).unwrap();
         assert_eq!(shown(&decision), expected, "{rule}");
         if let PullRequestAction::Close(edit) = decision.action {
             let body = edit.body.unwrap();
