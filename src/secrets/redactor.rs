@@ -55,6 +55,13 @@ impl Redactor {
         }
     }
 
+    /// Returns a redactor of the secrets of two.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        other.forms.iter().for_each(|form| self.add(form.expose()));
+        self
+    }
+
     /// Returns a redactor of the forms that look like tokens.
     ///
     /// No text has one by chance. A password may be a word of a text or of a name, which would be changed.
@@ -165,6 +172,19 @@ mod tests {
     fn the_longest_secret_is_redacted_first() {
         assert_eq!(redact(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
         assert_eq!(redact(&["••", "hunter"], "hunter ••"), "•••• ••••");
+    }
+
+    #[test]
+    fn two_redactors_together_redact_the_longest_secret_of_both_first() {
+        let of = |secret: &str| {
+            let mut redactor = Redactor::default();
+            redactor.add_secret(secret.as_bytes());
+            redactor
+        };
+        for both in [of("hunter").with(&of("hunter2")), of("hunter2").with(&of("hunter"))] {
+            assert_eq!(both.redact("hunter2 hunter aHVudGVyMg=="), "•••• •••• ••••");
+        }
+        assert_eq!(of("hunter").with(&Redactor::default()).redact("hunter2"), "••••2");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `transaction`, `proposal`, `proposal_error` | the proposal of an automation, handed to the writer; its error |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
 //! | `branch_plan`, `delivered` | the automation's own branches; condition `Delivery`, and their events |
+//! | `shown_branch` | names of branches as messages show them |
 //! | `siblings` | the active automations of one repository, and the branches that they render |
 //! | `findings` | conditions `MarkersResolved` and `CommitsSigned` |
 //! | `forge_login`, `forge_signing` | the login at the API of the forge; commits that it signs |
@@ -40,6 +41,7 @@ pub mod report;
 pub mod request;
 pub mod reselection;
 pub mod reverts;
+mod shown_branch;
 pub mod siblings;
 pub mod signing;
 pub mod source;

@@ -4,7 +4,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
@@ -12,6 +12,7 @@ use tagboat_api::{Condition, Reason};
 
 pub use self::report::{BranchEvent, DeliveryOutcome};
 use super::pull_requests::{PullRequestProgress, open_beside_problem, open_in, with_open};
+use super::shown_branch::shown_branch;
 use crate::error::ReconcileError;
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
@@ -31,6 +32,8 @@ pub struct Delivered {
     pub invalid: Vec<String>,
     /// The progress of the pull requests.
     pub forge: ForgeProgress,
+    /// The names of branches as messages show them, where they differ from the names.
+    pub shown: BTreeMap<BranchName, String>,
 }
 
 /// The progress of the pull requests of branches.
@@ -66,6 +69,17 @@ fn more(others: usize) -> String {
 impl ReconcileError for UndeliveredBranches {}
 
 impl Delivered {
+    /// Returns the names of branches as messages show them, where they differ from the names.
+    pub fn shown_names(branches: &[BranchOutcome], redactor: &Redactor) -> BTreeMap<BranchName, String> {
+        let names = branches.iter().map(|one| (one.branch.clone(), shown_branch(&one.branch, redactor)));
+        names.filter(|(name, shown)| name.as_str() != shown).collect()
+    }
+
+    /// Returns the name of a branch as messages show it.
+    fn shown<'s>(&'s self, branch: &'s BranchName) -> &'s str {
+        self.shown.get(branch).map_or(branch.as_str(), String::as_str)
+    }
+
     /// Returns the branches with a commit that this run reports.
     pub fn pushed(&self) -> impl Iterator<Item = &BranchOutcome> {
         self.branches.iter().filter(|branch| branch.commit.is_some())
@@ -157,6 +171,7 @@ impl Delivered {
                 | LeftReason::OwnedByOthers { .. } => "",
                 _ => "; the next retry is when the branch, the base or an image changes",
             };
+            let branch = self.shown(branch);
             let message = format!("branch '{branch}' {reason}{}{retry}", more(others.len()));
             return Some((False, Reason::EditedByOthers, message));
         }
@@ -182,7 +197,7 @@ impl Delivered {
             branch.tip.is_some() && !is_done
         };
         let present: Vec<&str> =
-            self.branches.iter().filter(is_there).map(|branch| branch.branch.as_str()).collect();
+            self.branches.iter().filter(is_there).map(|branch| self.shown(&branch.branch)).collect();
         let message = match present.as_slice() {
             [] => format!("no branch differs from '{}'", self.base),
             [one] => format!("1 branch: {one}"),

@@ -14,6 +14,7 @@ use crate::reconcile::action::Action;
 use crate::reconcile::conditions::ConditionStatus::False;
 use crate::reconcile::conditions::{ConditionType, ConditionsBuilder, whole_seconds};
 use crate::reconcile::run::ReconcileRun;
+use crate::secrets::Redactor;
 
 /// The time to the next run after a branch was left alone for another automation.
 pub(super) const AWAITED: Duration = Duration::from_secs(30);
@@ -27,18 +28,18 @@ pub struct BranchEvent {
     pub event: Event,
     /// The commit.
     pub commit: String,
-}
 
-/// Returns a summary of a push to a branch, in the words of Flux.
-fn summary(branch: &BranchOutcome) -> Option<BranchEvent> {
-    let commit = branch.commit?;
-    let mut message = format!("pushed commit '{}' to branch '{}'", commit.short(), branch.branch);
-    if !branch.message.is_empty() {
-        message.push('\n');
-        message.push_str(&branch.message);
+    /// Returns the event of a push to a branch, in the words of Flux.
+    fn event(&self, branch: &BranchOutcome) -> Option<BranchEvent> {
+        let (commit, name) = (branch.commit?, self.shown(&branch.branch));
+        let mut message = format!("pushed commit '{}' to branch '{name}'", commit.short());
+        if !branch.message.is_empty() {
+            message.push('\n');
+            message.push_str(&branch.message);
+        }
+        let event = Event { type_: EventType::Normal, reason: Reason::Succeeded.to_string(), message };
+        Some(BranchEvent { event, commit: commit.to_string() })
     }
-    let event = Event { type_: EventType::Normal, reason: Reason::Succeeded.to_string(), message };
-    Some(BranchEvent { event, commit: commit.to_string() })
 }
 
 /// The delivery of a run, as far as it is known.
@@ -117,7 +118,8 @@ impl Report {
                         _ => Action::RequeueAfter(AWAITED),
                     };
                 }
-                self.branch_events = delivered.pushed().filter_map(summary).collect();
+                self.branch_events =
+                    delivered.pushed().filter_map(|branch| delivered.event(branch)).collect();
                 if let Some(commit) = delivered.pushed().last().and_then(|last| last.commit) {
                     self.status.last_push_commit = Some(commit.to_string());
                     self.status.last_push_time = Some(whole_seconds(now));

@@ -31,7 +31,7 @@ fn branch(name: &str, action: BranchAction, own: Option<&str>) -> BranchOutcome 
 
 fn delivered(branches: Vec<BranchOutcome>) -> Delivered {
     let (base, forge) = ("main".to_owned(), ForgeProgress::NotAsked);
-    Delivered { base, branches, invalid: Vec::new(), forge }
+    Delivered { base, branches, invalid: Vec::new(), forge, shown: BTreeMap::new() }
 }
 
 fn now() -> Timestamp {
@@ -178,6 +178,29 @@ fn a_problem_of_git_keeps_the_list_of_open_pull_requests() {
     assert_eq!(found(&[of("True", "1 open: #7; refused by a person: #9")]), Some(vec![7]));
     assert_eq!(found(&[of("False", &format!("{plain}; 1 open: #7"))]), Some(vec![7]));
     assert_eq!(found(&[of("False", &plain)]), None);
+}
+
+/// A name that a template or a server gives was shown as it is.
+#[test]
+fn messages_and_events_show_the_names_of_branches_without_secrets() {
+    let mut redactor = Redactor::default();
+    redactor.add_secret(b"hunter2");
+    let named = |branches: Vec<BranchOutcome>| {
+        let shown = Delivered::shown_names(&branches, &redactor);
+        Delivered { shown, ..delivered(branches) }
+    };
+    let there = named(vec![
+        branch("a", BranchAction::Kept, None),
+        branch("b/hunter2", BranchAction::Created, Some("2")),
+    ]);
+    assert_eq!(there.shown.len(), 1);
+    assert_eq!(there.condition(None).unwrap().2, "2 branches: a, b/••••");
+    let events: Vec<String> =
+        there.branches.iter().filter_map(|one| Some(there.event(one)?.event.message)).collect();
+    assert_eq!(events, ["pushed commit '2222222' to branch 'b/••••'\nUpdate"]);
+    let edited = BranchAction::Left(LeftReason::EditedByOthers { commit: commit("4") });
+    let message = named(vec![branch("hunter2", edited, None)]).condition(None).unwrap().2;
+    assert!(message.starts_with("branch '••••' has commit 4444444 of others"), "{message}");
 }
 
 #[test]

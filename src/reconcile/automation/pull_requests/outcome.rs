@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::delivery::PullRequestReason;
+use super::super::shown_branch::shown_branch;
 use super::super::waiting::Closed;
 use crate::forge::{ForgeError, PullRequest};
 use crate::git::{BranchName, CommitId};
@@ -47,6 +48,8 @@ pub struct PullRequestOutcome {
     pub refused: Vec<String>,
     /// The reason for which the forge does not merge it, though it should.
     pub merge_refusal: Option<String>,
+    /// The branch and the base as messages show them.
+    pub(super) shown: (String, String),
 }
 
 /// The action on a pull request.
@@ -134,6 +137,7 @@ impl PullRequestOutcome {
             is_opened: false,
             refused: Vec::new(),
             merge_refusal: None,
+            shown: shown(branch, base, &Redactor::default()),
         }
     }
 
@@ -155,6 +159,12 @@ impl PullRequestOutcome {
         let texts = [&mut self.title, &mut self.url].into_iter();
         let texts = texts.chain(&mut self.refused).chain(&mut self.merge_refusal);
         texts.for_each(|text| *text = redactor.redact(text));
+        self.shown = shown(&self.branch, &self.base, redactor);
+    }
+
+    /// Returns the name of the branch as messages show it.
+    pub(super) fn shown_branch(&self) -> &str {
+        &self.shown.0
     }
 
     /// Returns the outcome without the action, which is reported already.
@@ -207,7 +217,7 @@ impl PullRequestOutcome {
         if !self.url.is_empty() {
             sentence.push_str(&format!(" {}", self.url));
         }
-        sentence.push_str(&format!(" '{}' -> '{}'", self.branch, self.base));
+        sentence.push_str(&format!(" '{}' -> '{}'", self.shown.0, self.shown.1));
         if let Some(why) = self.explanation() {
             sentence.push_str(&format!(": {why}"));
         }
@@ -217,18 +227,17 @@ impl PullRequestOutcome {
     /// Returns the reason in words.
     fn explanation(&self) -> Option<String> {
         Some(match self.reason.as_ref()? {
-            OutcomeReason::Decided(PullRequestReason::ClosedByPerson) if self.refused_by.is_some() => {
-                let number = self.refused_by.unwrap_or_default();
-                format!("a person has refused the images by pull request #{number}")
-            }
-            OutcomeReason::Decided(reason) => match reason {
-                PullRequestReason::ClosedByPerson => "a person has refused it",
-                PullRequestReason::EditedByOthers => "it has commits of others",
-                PullRequestReason::OwnedByOthers => OWNED_BY_OTHERS,
-                PullRequestReason::OtherBase => "it merges the branch into another base",
-                PullRequestReason::InMergeQueue => "it is in a merge queue",
-                PullRequestReason::Superseded => "another branch supersedes it",
-                PullRequestReason::NothingLeft => "nothing is left to change on the base",
+            OutcomeReason::Decided(reason) => match (reason, self.refused_by) {
+                (PullRequestReason::ClosedByPerson, Some(number)) => {
+                    return Some(format!("a person has refused the images by pull request #{number}"));
+                }
+                (PullRequestReason::ClosedByPerson, None) => "a person has refused it",
+                (PullRequestReason::EditedByOthers, _) => "it has commits of others",
+                (PullRequestReason::OwnedByOthers, _) => OWNED_BY_OTHERS,
+                (PullRequestReason::OtherBase, _) => "it merges the branch into another base",
+                (PullRequestReason::InMergeQueue, _) => "it is in a merge queue",
+                (PullRequestReason::Superseded, _) => "another branch supersedes it",
+                (PullRequestReason::NothingLeft, _) => "nothing is left to change on the base",
             }
             .to_owned(),
             OutcomeReason::ForgeFailed(error) => error.to_string(),
@@ -238,6 +247,11 @@ impl PullRequestOutcome {
             }
         })
     }
+}
+
+/// Returns a branch and its base as messages show them.
+fn shown(branch: &BranchName, base: &BranchName, redactor: &Redactor) -> (String, String) {
+    (shown_branch(branch, redactor), shown_branch(base, redactor))
 }
 
 /// Returns the end of a wait as a phrase.

@@ -204,7 +204,7 @@ impl PullRequestProgress {
         for outcome in &self.outcomes {
             if let Some(WithheldChange { rule: Closed { by, until, .. }, .. }) = outcome.withheld() {
                 let name = outcome.number.map(|number| format!("#{number}"));
-                let name = name.unwrap_or_else(|| format!("branch '{}'", outcome.branch));
+                let name = name.unwrap_or_else(|| format!("branch '{}'", outcome.shown_branch()));
                 rules.entry((by.as_str(), *until)).or_default().push(name);
             }
         }
@@ -247,7 +247,7 @@ impl PullRequestProgress {
             Some(OutcomeReason::NoText(error)) => Some((Reason::InvalidSettings, error.clone())),
             Some(OutcomeReason::Decided(PullRequestReason::EditedByOthers)) => {
                 let named = outcome.number.map_or_else(
-                    || format!("branch '{}'", outcome.branch),
+                    || format!("branch '{}'", outcome.shown_branch()),
                     |number| format!("pull request #{number}"),
                 );
                 let sentence = format!("{named} has changes of others and is left alone");

@@ -19,6 +19,7 @@ use super::tasks::{PullRequestQueueOptions, SharedQueue};
 use crate::cancel::StopToken;
 use crate::forge::ForgeError;
 use crate::git::BranchName;
+use crate::secrets::Redactor;
 
 /// The work queue of pull requests. Clones share it.
 ///
@@ -82,6 +83,12 @@ impl PullRequestQueue {
         let state = self.0.state.lock();
         let Some(repository) = state.repositories.get(key) else { return (Arc::default(), false) };
         (Arc::clone(&repository.snapshot), repository.is_up_to_date(Instant::now()))
+    }
+
+    /// Returns a redactor of the present login of a repository.
+    pub(super) fn redactor(&self, key: &RepositoryKey) -> Redactor {
+        let access = self.0.state.lock().repositories.get(key).map(|found| Arc::clone(&found.access));
+        access.map(|access| access.redactor()).unwrap_or_default()
     }
 
     /// Returns the automations of a repository and base with an order.

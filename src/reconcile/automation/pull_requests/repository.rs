@@ -196,13 +196,17 @@ impl Repository {
     }
 
     /// Takes the outcome of a round, and returns the automations to notify.
+    ///
+    /// `begun` has the login with which the round began.
     pub(super) fn take(
         &mut self,
         orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
         outcome: &RoundOutcome,
         retry: Option<Timestamp>,
+        begun: &ForgeAccess,
     ) -> Vec<ObjectName> {
-        let (mut notified, redactor) = (Vec::new(), self.access.redactor());
+        // A Secret may have changed since the round began.
+        let (mut notified, redactor) = (Vec::new(), self.access.redactor().with(&begun.redactor()));
         for (name, order) in orders.iter().filter(|(name, _)| self.orders.contains_key(*name)) {
             let is_own =
                 |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
@@ -455,21 +459,31 @@ pub(super) mod tests {
     use crate::secrets::Secret;
 
     pub(in super::super) fn repository() -> Repository {
+        Repository::new(&access("t"))
+    }
+
+    /// The API of a repository, with this token.
+    fn access(token: &str) -> Arc<ForgeAccess> {
         let name = ForgeRepository { owner: "acme".to_owned(), project: None, name: "fleet".to_owned() };
         let api = "https://git.example/api/v1";
         let route = Route { proxy: ProxyChoice::Direct, ..Route::default() };
-        Repository::new(&Arc::new(ForgeAccess {
+        Arc::new(ForgeAccess {
             address: ForgeAddress { kind: ForgeKind::Gitea, api: api.to_owned(), repository: name },
             api: api.parse().unwrap(),
             login: ApiLogin {
                 namespace: "apps".to_owned(),
                 owner: "Secret apps/forge".to_owned(),
-                credential: ForgeCredential::Bearer(Secret::new("t")),
+                credential: ForgeCredential::Bearer(Secret::new(token.to_owned())),
                 identity: None,
                 route,
             },
             entry: None,
-        }))
+        })
+    }
+
+    fn take(repository: &mut Repository, outcome: &RoundOutcome) {
+        let begun = Arc::clone(&repository.access);
+        repository.take(&repository.orders.clone(), outcome, None, &begun);
     }
 
     /// The branch stayed, and no later run knows of it.
@@ -629,7 +643,7 @@ pub(super) mod tests {
             let done = PullRequestOutcome { commit: Some(tip("2")), ..done };
             let branches = BTreeMap::from([((base.clone(), branch.clone()), done)]);
             let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
-            repository.take(&repository.orders.clone(), &outcome, None);
+            take(&mut repository, &outcome);
             assert_eq!(repository.handled.get(&branch).copied(), expected, "{verb:?}");
         }
     }
@@ -668,7 +682,7 @@ pub(super) mod tests {
         }
         let name = order.automation.clone();
         repository.orders.insert(name.clone(), Arc::new(order));
-        repository.take(&repository.orders.clone(), &RoundOutcome::default(), None);
+        take(&mut repository, &RoundOutcome::default());
         assert_eq!(repository.progress[&name].condition().2, "1 open: #7");
     }
 
@@ -698,6 +712,34 @@ pub(super) mod tests {
         repository.forget_past(&BTreeMap::from([(begun.automation.clone(), Arc::new(begun.clone()))]));
         let kept: Vec<&str> = repository.snapshot.past.keys().map(|(_, head)| head.as_str()).collect();
         assert_eq!(kept, ["a", "b"]);
+    }
+
+    /// A title with the login of before was shown once the Secret had another.
+    #[test]
+    fn texts_of_the_forge_are_redacted_by_the_login_of_the_round_and_by_the_present_one() {
+        let (branch, base): (BranchName, _) = ("a/hunter1/hunter2".parse().unwrap(), "main".parse().unwrap());
+        let mut order = order(&["a/hunter1/hunter2"]);
+        order.facts.insert(branch.clone(), BranchFacts::default());
+        let name = order.automation.clone();
+        let one = PullRequestOutcome {
+            number: Some(7),
+            title: "hunter1 and hunter2".to_owned(),
+            url: "https://git.example/hunter1/hunter2".to_owned(),
+            ..PullRequestOutcome::without(&branch, &base, PullRequestVerb::Closed)
+        };
+        let outcome = RoundOutcome {
+            branches: BTreeMap::from([((base, branch.clone()), one)]),
+            ..RoundOutcome::default()
+        };
+        let mut repository = Repository { access: access("hunter2"), ..repository() };
+        repository.orders.insert(name.clone(), Arc::new(order));
+        repository.take(&repository.orders.clone(), &outcome, None, &access("hunter1"));
+        let progress = &repository.progress[&name];
+        assert_eq!(progress.outcomes[0].title, "•••• and ••••");
+        let sentence = "closed pull request #7 https://git.example/••••/•••• 'a/••••/••••' -> 'main'";
+        assert_eq!(progress.unreported[0].event.message, sentence);
+        // It stays the key by which the branch is known.
+        assert_eq!(progress.outcomes[0].branch, branch);
     }
 
     /// They stayed in the text until the automation succeeded again.

@@ -21,6 +21,7 @@ use super::repository::RepositoryKey;
 use super::snapshot::Snapshot;
 use crate::error::ReconcileError;
 use crate::git::BranchName;
+use crate::secrets::Redactor;
 
 /// The error of an automation whose pull requests cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +116,11 @@ impl PullRequestRun {
     /// With them comes true if git may change a branch by this list.
     pub fn snapshot(&self) -> (Arc<Snapshot>, bool) {
         self.queue.snapshot(&self.key)
+    }
+
+    /// Returns a redactor of the present login at the forge.
+    pub fn redactor(&self) -> Redactor {
+        self.queue.redactor(&self.key)
     }
 
     /// Returns the automation, and those of its repository and base with an order.

@@ -282,7 +282,7 @@ impl SharedQueue {
                 || outcome.has_put_off && repository.reports != begun.reports;
             repository.end_overrides(&begun.orders);
             let retry = delay.filter(|_| self.options.on_progress.is_some()).and_then(time_after);
-            let notified = repository.take(&begun.orders, &outcome, retry);
+            let notified = repository.take(&begun.orders, &outcome, retry, &begun.access);
             repository.forget_past(&begun.orders);
             (delay, notified)
         };

@@ -55,6 +55,7 @@ pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
             branches: Vec::new(),
             invalid: Vec::new(),
             forge: ForgeProgress::Awaited,
+            shown: BTreeMap::new(),
         },
         gate: None,
         made_at: Instant::now(),
