@@ -118,6 +118,35 @@ async fn the_caution_of_an_automation_without_a_part_in_the_run_counts() {
     assert_eq!(run("immediately", alone, 0), ["images: merged"]);
 }
 
+/// A typing error kept all pull requests from being merged, and no report named it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_automation_with_invalid_annotations_holds_back_only_merges_of_its_branch_and_is_named() {
+    let fleet = fleet("caution-invalid").await;
+    fleet.forge.write("main", "staging/app.yaml", &tag_line("5.0.3")).await;
+    let prod = json!({"push-branch": "images", "pull-request-merge": "immediately"});
+    let run = |branch: &str| {
+        let staging = json!({"push-branch": branch, "pull-request-merge": "by-hnd"});
+        fleet.write_all(&automations(&prod, &staging), "5.0.3");
+        let run = fleet.run_with(&[]);
+        assert_eq!(run.status, Some(1), "{run:?}");
+        let warning = "merges wait for automation default/staging, which may render the same branch and has invalid \
+                       annotations: correct them, or suspend it";
+        let is_named = run.errors.contains(warning);
+        let all = run.json()["automations"].as_array().unwrap().iter().flat_map(actions).collect::<Vec<_>>();
+        (all, is_named)
+    };
+    assert_eq!(run("images"), (vec!["images: opened".to_owned()], true));
+    // Gitea checks in the background whether a pull request can be merged.
+    for _ in 0..100 {
+        if fleet.pull().await["mergeable"] == true {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(run("images"), (vec!["images: kept".to_owned()], true));
+    assert_eq!(run("other"), (vec!["images: merged".to_owned()], false));
+}
+
 /// It was closed, though the branch had the change of the other under review.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_stays_open_while_its_branch_has_a_change_of_an_automation_without_a_forge() {

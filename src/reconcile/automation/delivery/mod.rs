@@ -5,7 +5,7 @@
 //! | `base` | the branch that gets the changes in the end |
 //! | `series` | a branch that several automations render, and those that can have no commit on it |
 //! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
-//! | `caution` | automations that want a more cautious merge than another one |
+//! | `caution` | automations for which merges of another one wait |
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
 //! | `memory`, `known` | the last line of a body, from which pull requests are recognized; pull requests with their lines |
@@ -34,7 +34,7 @@ pub use branch_name::{BranchNameError, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
 };
-pub use caution::CautiousAutomation;
+pub use caution::{CautiousAutomation, Standstill};
 pub use decision::{
     BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
     UnwantedPullRequest, WantedPullRequest, decide, decide_second, decide_unwanted,

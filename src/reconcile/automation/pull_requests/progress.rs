@@ -194,7 +194,9 @@ impl PullRequestProgress {
             parts.push("no pull request is open".to_owned());
         }
         parts.extend(self.waiting());
-        parts.extend(self.outcomes.iter().flat_map(|outcome| outcome.refused.iter().cloned()));
+        let mut seen = BTreeSet::new();
+        let refused = self.outcomes.iter().flat_map(|outcome| &outcome.refused);
+        parts.extend(refused.filter(|sentence| seen.insert(*sentence)).cloned());
         (True, Reason::Current, parts.join(PART))
     }
 

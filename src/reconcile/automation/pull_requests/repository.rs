@@ -656,8 +656,10 @@ pub(super) mod tests {
         let name = order.automation.clone();
         let cautious = CautiousAutomation {
             automation: ObjectName { namespace: "apps".to_owned(), name: "other".to_owned() },
+            owner: order.owner.clone(),
             merge: MergeTime::ByHand,
             branches: None,
+            standstill: None,
         };
         assert!(!repository.set_cautious(&name, vec![cautious.clone()]));
         repository.orders.insert(name.clone(), Arc::new(order));

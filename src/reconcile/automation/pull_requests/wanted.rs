@@ -8,7 +8,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::MergeTime;
 
 use super::super::delivery::{
-    BranchState, CautiousAutomation, Decision, ImageHash, Memory, OwnerHash, PullRequestOptions,
+    BranchState, CautiousAutomation, Decision, ImageHash, OpenPullRequest, OwnerHash, PullRequestOptions,
     PullRequestReason, PullRequestText, TextError, TextSource, WantedPullRequest, decide,
 };
 use super::action::{BranchError, Done};
@@ -16,7 +16,7 @@ use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::round::{Round, RoundWork};
 use super::snapshot::Snapshot;
-use crate::forge::{Forge, ForgeError, PullRequest};
+use crate::forge::{Forge, ForgeError};
 use crate::git::{BranchName, BranchOutcome, CommitId};
 
 /// The timeout of the rendering of a text.
@@ -32,6 +32,12 @@ pub(super) struct Wanted<'r> {
     owners: BTreeSet<OwnerHash>,
     pub(super) images: BTreeSet<ImageHash>,
     options: PullRequestOptions,
+    /// The merge time that the automations themselves want.
+    own_merge: MergeTime,
+    /// The other automations for which a merge may wait.
+    ///
+    /// Each comes with true if it may render the branch.
+    others: Vec<(&'r CautiousAutomation, bool)>,
 }
 
 impl Wanted<'_> {
@@ -46,6 +52,17 @@ impl Wanted<'_> {
             order.reported_open.iter().any(|number| !snapshot.is_open(*number))
         };
         !self.images.is_empty() || self.orders.iter().any(|order| is_there(order) || is_missing(order))
+    }
+
+    /// Returns a sentence about an automation for which the merge waits until people do something.
+    fn standstill(&self, open: &OpenPullRequest) -> Option<String> {
+        if self.own_merge == MergeTime::ByHand || self.options.is_draft || open.is_draft {
+            return None;
+        }
+        self.others.iter().find_map(|(one, may_render)| {
+            let is_sharer = open.is_of(&one.owner);
+            one.remedy(is_sharer).filter(|_| is_sharer || *may_render)
+        })
     }
 
     /// Returns the outcome for a branch that an open pull request merges elsewhere.
@@ -80,28 +97,29 @@ impl<F: Forge> Round<'_, F> {
         };
         // One that has nothing to change at the moment may have later, so its caution counts.
         let mut options = PullRequestOptions::united(rendering.iter().map(|order| &order.settings));
-        if let Some(merge) = self.caution_of_others(&rendering, branch) {
-            options.merge = options.merge.min(merge);
-        }
+        let (own_merge, others) = (options.merge, self.others(&rendering, branch));
+        let counting = others.iter().filter(|(_, may_render)| *may_render).map(|(one, _)| one.merge);
+        options.merge = counting.chain([own_merge]).min().unwrap_or(own_merge);
         let orders = if changing.is_empty() { rendering } else { changing };
-        Wanted { base, orders, owners, images, options }
+        Wanted { base, orders, owners, images, options, own_merge, others }
     }
 
-    /// Returns the most cautious merge time of automations without an order for a branch.
+    /// Returns the automations without an order for which a merge may wait.
     ///
-    /// They may render it: one that takes no part, has failed, is stalled, or had no run since the start.
-    fn caution_of_others(
-        &self,
-        rendering: &[&Arc<PullRequestOrder>],
+    /// Each comes with true if it may render the branch: it takes no part, has failed, is stalled, or had no run since the start.
+    /// The others may have a part in the pull request from before.
+    fn others<'s>(
+        &'s self,
+        rendering: &[&'s Arc<PullRequestOrder>],
         branch: &BranchName,
-    ) -> Option<MergeTime> {
+    ) -> Vec<(&'s CautiousAutomation, bool)> {
         let has_order = |name: &ObjectName| rendering.iter().any(|order| order.automation == *name);
-        let counts = |one: &&CautiousAutomation| {
+        let other = |one: &'s CautiousAutomation| {
             let has_any = self.orders.contains_key(&one.automation);
-            !has_order(&one.automation) && one.counts_for(branch, has_any)
+            let may_render = one.counts_for(branch, has_any);
+            (!has_order(&one.automation) && (may_render || !has_any)).then_some((one, may_render))
         };
-        let cautious = rendering.iter().flat_map(|order| &order.cautious);
-        cautious.filter(counts).map(|one| one.merge).min()
+        rendering.iter().flat_map(|order| &order.cautious).filter_map(other).collect()
     }
 
     /// Works on a branch that automations render.
@@ -165,7 +183,11 @@ impl<F: Forge> Round<'_, F> {
             done => done,
         };
         match done {
-            Done::Outcome(done) => Ok(Some(self.with_tip(*done, state))),
+            Done::Outcome(mut done) => {
+                let open = work.snapshot.found(base, branch).open.filter(|_| done.reason.is_none());
+                done.refused.extend(open.and_then(|open| wanted.standstill(open)));
+                Ok(Some(self.with_tip(*done, state)))
+            }
             Done::Nothing | Done::Found => Ok(None),
         }
     }
@@ -259,8 +281,8 @@ fn made_at(orders: &[&Arc<PullRequestOrder>]) -> Instant {
 }
 
 /// Returns the settings of the automations that the last line of a pull request lacks.
-fn joined(orders: &[&Arc<PullRequestOrder>], open: &PullRequest) -> PullRequestOptions {
-    let Some(memory) = Memory::of_body(&open.body) else { return PullRequestOptions::default() };
+fn joined(orders: &[&Arc<PullRequestOrder>], open: &OpenPullRequest) -> PullRequestOptions {
+    let Some(memory) = open.memory() else { return PullRequestOptions::default() };
     let (known, new): (Vec<_>, Vec<_>) =
         orders.iter().partition(|order| memory.owners.contains(&order.owner));
     let united = |orders: Vec<&&Arc<PullRequestOrder>>| {

@@ -13,7 +13,7 @@ use tagboat_api::settings::{AutomationSettings, Delivery, MergeTime, PREFIX};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, ObjectName};
 
 use super::branch_plan::{self, BranchNaming};
-use super::delivery::{BranchSeries, Bundles, CautiousAutomation, RenderedBranches};
+use super::delivery::{BranchSeries, Bundles, CautiousAutomation, OwnerHash, RenderedBranches, Standstill};
 use super::request::{self, ImageOverrides};
 use super::source::SourceReference;
 use super::transaction::proposal_name;
@@ -25,6 +25,9 @@ use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
 
+/// The annotations that name the branches of an automation, without the prefix.
+const NAMING: [&str; 3] = ["delivery", "push-branch", "template-language"];
+
 /// The active automations of one namespace and GitRepository.
 ///
 /// A suspended or deleted one does not count. Clones share what is rendered, so each automation of a batch is rendered once
@@ -35,8 +38,8 @@ pub struct Siblings(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     automations: Vec<Arc<ImageUpdateAutomation>>,
-    /// The names of the proposals of those that are suspended.
-    suspended: BTreeSet<String>,
+    /// Those that are suspended.
+    suspended: Vec<Arc<ImageUpdateAutomation>>,
     /// The names of the proposals of those that fail again.
     failing: BTreeSet<String>,
     /// The images of policies that the run does not reconcile.
@@ -64,6 +67,8 @@ pub struct SiblingInputs {
 struct Known {
     inputs: SiblingInputs,
     siblings: Vec<Sibling>,
+    /// Those whose settings are invalid, but not the ones that name their branches.
+    stalled: Vec<Sibling>,
     /// The automations that push commits to a branch.
     pushing: BTreeSet<ObjectName>,
     /// The branches to which others push commits, with the first of them by name.
@@ -117,9 +122,8 @@ impl Siblings {
         is_tried: impl Fn(&ImageUpdateAutomation) -> bool,
     ) -> Self {
         automations.retain(|one| one.metadata.deletion_timestamp.is_none());
-        let suspended = automations.iter().filter(|one| one.spec.suspend);
-        let suspended = suspended.map(|one| proposal_name(one)).collect();
-        automations.retain(|one| !one.spec.suspend);
+        let (suspended, automations): (Vec<_>, Vec<_>) =
+            automations.into_iter().partition(|one| one.spec.suspend);
         let failing = automations.iter().filter(|one| has_failed(one) && is_tried(one));
         let failing = failing.map(|one| proposal_name(one)).collect();
         Self(Arc::new(Shared { automations, suspended, failing, images, known: OnceLock::new() }))
@@ -151,7 +155,7 @@ impl Siblings {
     /// `proposal` is the name of its proposals. It is awaited if it may have the branch and is not known to fail again.
     pub fn absence(&self, by: &ObjectName, branch: &BranchName, proposal: &str) -> Absence {
         let Shared { automations, suspended, failing, known, .. } = self.0.as_ref();
-        if suspended.contains(proposal) {
+        if suspended.iter().any(|one| proposal_name(one) == proposal) {
             return Absence::Dropped(DropReason::Suspended);
         }
         let Some(other) = automations.iter().find(|one| proposal_name(one) == proposal) else {
@@ -167,21 +171,38 @@ impl Siblings {
         }
     }
 
-    /// Returns the other automations that want a more cautious merge than one of them.
+    /// Returns the other automations for which merges of one of them may have to wait.
     ///
-    /// They are known once the series was looked for. Ones that fail again count as well. The branches of all are rendered.
+    /// They want a more cautious merge, do not say what they want, or are suspended. They are known once the series was looked
+    /// for. Ones that fail again count as well. The branches of all are rendered.
     pub fn more_cautious(&self, by: &ObjectName, merge: MergeTime) -> Vec<CautiousAutomation> {
         let Some(known) = self.0.known.get().filter(|_| merge > MergeTime::ByHand) else {
             return Vec::new();
         };
-        let cautious = |other: &Arc<ImageUpdateAutomation>| {
+        let cautious = |(other, is_suspended): (&Arc<ImageUpdateAutomation>, bool)| {
             let automation = ObjectName::of(other.as_ref());
-            let merge = merge_of(other).filter(|own| *own < merge && automation != *by)?;
-            let branches = known.shared(by, &automation);
-            let branches = branches.map(|branches| branches.into_iter().cloned().collect());
-            Some(CautiousAutomation { automation, merge, branches })
+            let wish = merge_of(other)?;
+            let own = wish.filter(|_| !is_suspended).unwrap_or(MergeTime::ByHand);
+            if own >= merge || automation == *by {
+                return None;
+            }
+            let branches = match is_suspended {
+                true => Some(BTreeSet::new()),
+                false => {
+                    known.shared_if_stalled(by, &automation).map(|all| all.into_iter().cloned().collect())
+                }
+            };
+            let standstill = match (is_suspended, wish, &branches) {
+                (true, ..) => Some(Standstill::Suspended),
+                (_, None, _) => Some(Standstill::InvalidSettings),
+                (.., None) => Some(Standstill::UnknownBranches),
+                _ => None,
+            };
+            let owner = OwnerHash::of(&automation, other.spec.update.path.as_deref());
+            Some(CautiousAutomation { automation, owner, merge: own, branches, standstill })
         };
-        self.0.automations.iter().filter_map(cautious).collect()
+        let active = self.0.automations.iter().map(|one| (one, false));
+        active.chain(self.0.suspended.iter().map(|one| (one, true))).filter_map(cautious).collect()
     }
 }
 
@@ -190,8 +211,8 @@ impl Known {
     ///
     /// One whose settings are invalid does neither.
     fn new(inputs: SiblingInputs, automations: &[Arc<ImageUpdateAutomation>]) -> Self {
-        let (mut siblings, mut pushing, mut pushed) =
-            (Vec::<Sibling>::new(), BTreeSet::new(), BTreeMap::new());
+        let (mut siblings, mut stalled) = (Vec::<Sibling>::new(), Vec::new());
+        let (mut pushing, mut pushed) = (BTreeSet::new(), BTreeMap::new());
         for automation in automations {
             let name = ObjectName::of(automation.as_ref());
             match inputs.branches_of(automation) {
@@ -199,8 +220,7 @@ impl Known {
                     let shared = siblings.last().map(|sibling| &sibling.target);
                     let shared = shared.filter(|target| target.as_ref() == naming.target());
                     let target = shared.map_or_else(|| Arc::new(naming.target().clone()), Arc::clone);
-                    let (automation, rendered) = (automation.clone(), OnceLock::new());
-                    siblings.push(Sibling { automation, name, target, rendered });
+                    siblings.push(Sibling::new(automation, name, target));
                 }
                 Some(Branches::Pushed(target)) => {
                     for branch in target.pushed_branches() {
@@ -211,10 +231,15 @@ impl Known {
                     }
                     pushing.insert(name);
                 }
-                None => {}
+                None => {
+                    if let Some(Branches::Own(naming)) = inputs.branches_by_naming(automation) {
+                        let target = Arc::new(naming.target().clone());
+                        stalled.push(Sibling::new(automation, name, target));
+                    }
+                }
             }
         }
-        Self { inputs, siblings, pushing, pushed, series: Arc::default() }
+        Self { inputs, siblings, stalled, pushing, pushed, series: Arc::default() }
     }
 
     /// Returns false if an automation has no commit on a branch of another any more.
@@ -226,11 +251,24 @@ impl Known {
     ///
     /// There are none if it may render any: its settings are invalid, or its branches cannot all be rendered.
     fn shared(&self, by: &ObjectName, other: &ObjectName) -> Option<BTreeSet<&BranchName>> {
-        let find = |name: &ObjectName| self.siblings.iter().find(|sibling| sibling.name == *name);
         if self.pushing.contains(other) {
             return Some(BTreeSet::new());
         }
-        let (own, other) = (find(by)?, find(other)?);
+        self.shared_of(by, self.siblings.iter().find(|sibling| sibling.name == *other)?)
+    }
+
+    /// Returns [`shared`](Self::shared) branches, also those of one whose other settings are invalid.
+    ///
+    /// It would render them once its settings are corrected.
+    fn shared_if_stalled(&self, by: &ObjectName, other: &ObjectName) -> Option<BTreeSet<&BranchName>> {
+        match self.stalled.iter().find(|sibling| sibling.name == *other) {
+            Some(stalled) => self.shared_of(by, stalled),
+            None => self.shared(by, other),
+        }
+    }
+
+    fn shared_of<'k>(&'k self, by: &ObjectName, other: &'k Sibling) -> Option<BTreeSet<&'k BranchName>> {
+        let own = self.siblings.iter().find(|sibling| sibling.name == *by)?;
         if !own.target.shares_transaction(&other.target) {
             return Some(BTreeSet::new());
         }
@@ -260,7 +298,22 @@ impl Known {
 impl SiblingInputs {
     /// Returns the branches to which an automation writes, if its settings are valid.
     fn branches_of(&self, automation: &ImageUpdateAutomation) -> Option<Branches> {
-        let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
+        self.branches_by(automation, automation.annotations())
+    }
+
+    /// Returns the branches to which an automation writes, if the settings that name them are valid.
+    fn branches_by_naming(&self, automation: &ImageUpdateAutomation) -> Option<Branches> {
+        let mut naming = automation.annotations().clone();
+        naming.retain(|key, _| key.strip_prefix(PREFIX).is_some_and(|name| NAMING.contains(&name)));
+        self.branches_by(automation, &naming)
+    }
+
+    fn branches_by(
+        &self,
+        automation: &ImageUpdateAutomation,
+        annotations: &BTreeMap<String, String>,
+    ) -> Option<Branches> {
+        let settings = AutomationSettings::from_annotations(annotations).ok()?;
         let reference = SourceReference::of(automation, CrossNamespace::Allowed).ok()?;
         let target = reference.configure(self.repository.as_ref(), ObjectIdentity::On).ok()?.target;
         let base = branch_plan::base(&target, &settings, self.references).ok()?;
@@ -272,6 +325,10 @@ impl SiblingInputs {
 }
 
 impl Sibling {
+    fn new(automation: &Arc<ImageUpdateAutomation>, name: ObjectName, target: Arc<Target>) -> Self {
+        Self { automation: automation.clone(), name, target, rendered: OnceLock::new() }
+    }
+
     fn created(&self) -> Option<Timestamp> {
         self.automation.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
@@ -281,7 +338,11 @@ impl Sibling {
     }
 
     fn render(&self, inputs: &SiblingInputs) -> Option<Rendered> {
-        let Some(Branches::Own(naming)) = inputs.branches_of(&self.automation) else { return None };
+        // Those of a stalled one follow from fewer settings.
+        let valid = inputs.branches_of(&self.automation);
+        let Some(Branches::Own(naming)) = valid.or_else(|| inputs.branches_by_naming(&self.automation)) else {
+            return None;
+        };
         let policies = || inputs.policies.iter().map(Arc::as_ref);
         let mut request = request::of_automation(&self.automation, policies(), &inputs.given).ok()?;
         if policies().any(GroupHolds::concern) {
@@ -295,15 +356,16 @@ impl Sibling {
 
 /// Returns the merge time that an automation wants, if it has pull requests.
 ///
-/// With invalid settings it is unknown, and people merge.
-fn merge_of(automation: &ImageUpdateAutomation) -> Option<MergeTime> {
+/// The inner value is none with invalid settings: it is unknown, and people merge.
+#[allow(clippy::option_option, reason = "an automation without pull requests wants no merge")]
+fn merge_of(automation: &ImageUpdateAutomation) -> Option<Option<MergeTime>> {
     let annotations = automation.annotations();
     let (delivery, merge) = match AutomationSettings::from_annotations(annotations) {
-        Ok(settings) => (settings.delivery, settings.pull_request.merge),
+        Ok(settings) => (settings.delivery, Some(settings.pull_request.merge)),
         Err(_) => {
             let delivery = annotations.get(&format!("{PREFIX}delivery"));
             let delivery = delivery.map_or(Ok(Delivery::Push), |text| text.parse());
-            (delivery.unwrap_or(Delivery::PullRequest), MergeTime::ByHand)
+            (delivery.unwrap_or(Delivery::PullRequest), None)
         }
     };
     (delivery == Delivery::PullRequest).then_some(merge)

@@ -167,13 +167,21 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
     for (own, branch, other, expected) in [
         (Immediately, "images", with("by-hand", &json!({})), Some((ByHand, images.clone()))),
         (Immediately, "images", with("when-ready", &json!({})), Some((WhenReady, images.clone()))),
-        (WhenReady, "images", with("by-hand", &json!({})), Some((ByHand, images))),
+        (WhenReady, "images", with("by-hand", &json!({})), Some((ByHand, images.clone()))),
         (Immediately, "images", with("immediately", &json!({})), None),
         (WhenReady, "images", with("immediately", &json!({})), None),
         (ByHand, "images", with("by-hand", &json!({})), None),
         (Immediately, "{{ .Policy.Name }}", with("by-hand", &json!({})), Some((ByHand, Some(vec!["web"])))),
+        // Of invalid settings, those that name its branches are valid.
+        (Immediately, "images", with("by-hnd", &json!({})), Some((ByHand, images.clone()))),
+        (Immediately, "other", with("by-hnd", &json!({})), Some((ByHand, Some(vec!["other"])))),
         // Its settings are invalid, so all of them are unknown.
-        (Immediately, "images", with("by-hnd", &json!({})), Some((ByHand, any.clone()))),
+        (
+            Immediately,
+            "images",
+            with("by-hnd", &annotation("tagboat.dev/template-language", "html")),
+            Some((ByHand, any.clone())),
+        ),
         (
             Immediately,
             "images",
@@ -186,7 +194,13 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
         // It has no pull requests, or none of these.
         (Immediately, "images", annotation("tagboat.dev/delivery", "branch"), None),
         (Immediately, "images", with("by-hand", &annotation("tagboat.dev/delivery", "push")), None),
-        (Immediately, "images", with("by-hand", &json!({"spec": {"suspend": true}})), None),
+        // It may have a part in a pull request from before.
+        (
+            Immediately,
+            "images",
+            with("immediately", &json!({"spec": {"suspend": true}})),
+            Some((ByHand, Some(vec![]))),
+        ),
         (Immediately, "images", with("by-hand", &release), Some((ByHand, Some(vec![])))),
     ] {
         let one = automation("one", "main", "images", &json!({}));
@@ -195,7 +209,19 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
         assert!(siblings.more_cautious(&by, own).is_empty());
         siblings.find_series(&inputs());
         let found = siblings.more_cautious(&by, own).into_iter().map(|one| {
-            assert_eq!(one.automation.name, "two");
+            assert_eq!(
+                (one.automation.name.as_str(), &one.owner),
+                ("two", &OwnerHash::of(&one.automation, None))
+            );
+            let is_valid = |text: &Value| text != "by-hnd" && text != "pull-requst";
+            let is_valid = other["metadata"]["annotations"].as_object().unwrap().values().all(is_valid);
+            let expected = match (other["spec"]["suspend"] == true, is_valid, &one.branches) {
+                (true, ..) => Some(Standstill::Suspended),
+                (_, false, _) => Some(Standstill::InvalidSettings),
+                (.., None) => Some(Standstill::UnknownBranches),
+                _ => None,
+            };
+            assert_eq!(one.standstill, expected, "{other}");
             let names = |branches: BTreeSet<BranchName>| -> Vec<String> {
                 branches.iter().map(ToString::to_string).collect()
             };

@@ -176,8 +176,10 @@ async fn nothing_is_merged_while_a_more_cautious_automation_may_render_the_branc
     ] {
         let cautious = CautiousAutomation {
             automation: other(&[]).automation,
+            owner: OwnerHash::of(&other(&[]).automation, None),
             merge: MergeTime::ByHand,
             branches: branches.map(|names| names.iter().map(|name| name.parse().unwrap()).collect()),
+            standstill: None,
         };
         let order = PullRequestOrder { cautious: vec![cautious], ..wanted.clone() };
         let forge = TestForge::with([told.clone()]);

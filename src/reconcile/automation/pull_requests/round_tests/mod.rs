@@ -28,7 +28,7 @@ use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, CommitId,
 use crate::message::MessageData;
 use crate::reconcile::automation::delivered::{Delivered, ForgeProgress};
 use crate::reconcile::automation::delivery::{
-    CautiousAutomation, Memory, OwnerHash, PullRequestReason, REBUILD_LABEL,
+    CautiousAutomation, Memory, OwnerHash, PullRequestReason, REBUILD_LABEL, Standstill,
 };
 use crate::reconcile::automation::waiting::WriteRules;
 use crate::schedule::Windows;

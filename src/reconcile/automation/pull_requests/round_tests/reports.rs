@@ -144,6 +144,81 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
     }
 }
 
+/// A typing error kept all pull requests of the repository from being merged.
+#[tokio::test]
+async fn a_merge_waits_for_an_automation_that_stands_still_only_if_it_may_have_a_part_and_names_it() {
+    let (mut wanted, [told, _]) = kept();
+    wanted.settings.merge = MergeTime::Immediately;
+    let automation = ObjectName { namespace: "apps".to_owned(), name: "other".to_owned() };
+    let owner = OwnerHash::of(&automation, Some("./prod"));
+    let mut memory = Memory::of_body(&told.body).unwrap();
+    memory.owners.insert(owner.clone());
+    let shared = PullRequest { body: memory.to_string(), ..told.clone() };
+    let (invalid, suspended) = (Standstill::InvalidSettings, Standstill::Suspended);
+    for (standstill, branches, listed, merge, expected) in [
+        (invalid, Some(&["b"][..]), &told, MergeTime::Immediately, None),
+        (
+            invalid,
+            Some(&["a"]),
+            &told,
+            MergeTime::Immediately,
+            Some("may render the same branch and has invalid"),
+        ),
+        (invalid, Some(&["a"]), &told, MergeTime::ByHand, Some("")),
+        (invalid, None, &told, MergeTime::Immediately, Some("may render the same branch and has invalid")),
+        (
+            invalid,
+            Some(&["b"]),
+            &shared,
+            MergeTime::Immediately,
+            Some("has a part in the pull request and invalid"),
+        ),
+        (suspended, Some(&[]), &told, MergeTime::Immediately, None),
+        (
+            suspended,
+            Some(&[]),
+            &shared,
+            MergeTime::Immediately,
+            Some("and is suspended: resume it, or drop its"),
+        ),
+        (
+            Standstill::UnknownBranches,
+            None,
+            &told,
+            MergeTime::Immediately,
+            Some("its branches are not known"),
+        ),
+    ] {
+        let cautious = CautiousAutomation {
+            automation: automation.clone(),
+            owner: owner.clone(),
+            merge: MergeTime::ByHand,
+            branches: branches.map(|names| names.iter().map(|name| name.parse().unwrap()).collect()),
+            standstill: Some(standstill),
+        };
+        let mut order = PullRequestOrder { cautious: vec![cautious], ..wanted.clone() };
+        order.settings.merge = merge;
+        let forge = Failing { listed: Mutex::new(vec![listed.clone()]), ..Failing::default() };
+        let done = round_of(&forge, vec![order], &mut Snapshot::default(), false).await;
+        assert_eq!(done.failure, None);
+        assert_eq!(
+            forge.changes.lock().contains(&"merge"),
+            expected.is_none(),
+            "{standstill:?} {branches:?}"
+        );
+        let outcomes: Vec<PullRequestOutcome> = done.all().cloned().collect();
+        let twice = [outcomes.clone(), outcomes].concat();
+        let progress =
+            PullRequestProgress::after(None, (twice, None), &BTreeSet::new(), &Snapshot::default());
+        let (_, reason, message) = progress.condition();
+        assert_eq!(reason, Reason::Current);
+        let sentence = expected.filter(|sentence| !sentence.is_empty());
+        let named = message.matches("; merges wait for automation apps/other, which ").count();
+        assert_eq!(named, usize::from(sentence.is_some()), "{message}");
+        assert!(message.contains(sentence.unwrap_or_default()), "{message}");
+    }
+}
+
 /// Nothing said that a pull request was not opened, changed or merged.
 #[tokio::test]
 async fn a_change_that_waits_for_a_window_is_reported() {
