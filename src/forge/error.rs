@@ -64,11 +64,13 @@ pub enum ForgeError {
         /// The limit.
         limit: SizeLimit,
     },
-    /// The pull requests of a repository's branches take more memory than is kept.
+    /// Pull requests take more memory than is kept.
     #[error(
-        "the pull requests of the branches take more than {limit}: shorten their texts, or rename branches that have very many"
+        "the pull requests of {of} take more than {limit}: shorten their texts, or rename branches that have very many"
     )]
     TooMuchKept {
+        /// The ones that count together.
+        of: &'static str,
         /// The limit.
         limit: SizeLimit,
     },

@@ -1,10 +1,12 @@
 //! The choice of the open pull requests that a listing returns.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::pull_request::PullRequest;
 use super::reading::Defect;
 use crate::git::BranchName;
+use crate::tenancy::KeptShare;
 
 /// The maximum size in bytes of the pull requests that a listing returns.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
@@ -26,13 +28,15 @@ pub struct Listing {
     pub strangers: BTreeSet<u64>,
     /// The numbers of the pull requests that this one has left out.
     pub left_out: BTreeSet<u64>,
+    /// The memory in which the pull requests are kept.
+    pub memory: Arc<KeptShare>,
 }
 
 impl Listing {
     /// Chooses the pull requests of heads, and those with a mark in their body.
     pub fn of(heads: BTreeSet<BranchName>, has_mark: fn(&str) -> bool) -> Self {
         let (strangers, left_out) = (BTreeSet::new(), BTreeSet::new());
-        Self { heads, has_mark, is_urgent: false, strangers, left_out }
+        Self { heads, has_mark, is_urgent: false, strangers, left_out, memory: Arc::default() }
     }
 
     /// Makes the choice of all pull requests.
@@ -73,6 +77,11 @@ impl Listing {
             if size > MAX_KEPT {
                 return Err(Defect("more than 16 MiB of pull requests of Tagboat's branches"));
             }
+            if !self.memory.grow(size) {
+                return Err(Defect(
+                    "pull requests for which the namespace has no room: those of all its GitRepositories take more than 64 MiB",
+                ));
+            }
         }
         Ok(())
     }
@@ -91,9 +100,39 @@ impl Listing {
 mod tests {
     use super::*;
     use crate::forge::pull_request::tests::sample;
+    use crate::tenancy::KeptMemory;
 
     fn pull_request(number: u64, body: &str) -> PullRequest {
         PullRequest { number, body: body.to_owned(), ..sample() }
+    }
+
+    /// Many repositories of one namespace filled the memory together.
+    #[test]
+    fn listings_of_a_namespace_keep_a_bounded_sum() {
+        let namespace = Arc::new(KeptMemory::default());
+        let body = "x".repeat(1024 * 1024);
+        let mut listings: Vec<(Listing, Vec<PullRequest>)> = (0..8)
+            .map(|_| {
+                (
+                    Listing { memory: Arc::new(KeptShare::new(Arc::clone(&namespace))), ..Listing::all() },
+                    Vec::new(),
+                )
+            })
+            .collect();
+        let mut kept = 0;
+        for at in 0..15 {
+            for (listing, found) in &mut listings {
+                kept += usize::from(listing.keep([pull_request(at, &body)], found).is_ok());
+            }
+        }
+        assert_eq!(kept, 63);
+        for has_room in [false, true] {
+            let (listing, found) = &mut listings[0];
+            found.truncate(8);
+            assert_eq!(listing.keep([pull_request(20, &body)], found).is_ok(), has_room);
+            // Another repository is gone.
+            listings.pop();
+        }
     }
 
     /// A server with our line on 100 pages of 8 MiB filled the memory.

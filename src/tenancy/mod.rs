@@ -2,7 +2,7 @@
 //!
 //! A namespace stands for a tenant. All shared resources go through one of these: [`semaphore`] counts slots or bytes
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
-//! inputs, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
+//! inputs, [`kept`] that of lists, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
 //! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process. `waiters` has the round-robin queues of
 //! the semaphore, `checkpoint` the deadline and cancellation of a job on the pool, `blocking` the work of the controller
 //! itself that blocks, and `panics` the panics of tasks.
@@ -13,6 +13,7 @@ mod capacity;
 mod checkpoint;
 mod idle_cache;
 mod in_use;
+mod kept;
 mod memory;
 mod panics;
 mod pool;
@@ -27,6 +28,7 @@ pub use capacity::Capacity;
 pub use checkpoint::{Checkpoint, Interrupted};
 pub use idle_cache::IdleCache;
 pub use in_use::InUseMap;
+pub use kept::{KeptMemory, KeptShare};
 pub use memory::{MemoryBudget, MemoryReservation};
 pub use panics::{Panicked, catch_panic};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};

@@ -71,7 +71,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/reconcile/automation/pull_requests/tasks.rs",
         "SharedQueue.state",
         "namespace of the automations, GitRepository, API and repository; names of automations",
-        GOES_WITH_OBJECT,
+        "one entry for an object of the cluster; removed when the object is deleted; 64 MiB of pull requests of a namespace",
     ),
     row(
         "src/reconcile/automation/waiting/rules.rs",

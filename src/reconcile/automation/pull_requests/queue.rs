@@ -15,7 +15,7 @@ use super::order::PullRequestOrder;
 use super::progress::PullRequestProgress;
 use super::repository::{Repository, RepositoryKey};
 use super::snapshot::Snapshot;
-use super::tasks::{PullRequestQueueOptions, SharedQueue};
+use super::tasks::{PullRequestQueueOptions, QueueState, SharedQueue};
 use crate::cancel::StopToken;
 use crate::forge::ForgeError;
 use crate::git::BranchName;
@@ -62,7 +62,10 @@ impl PullRequestQueue {
             state.leave(automation, &before);
         }
         let access = Arc::new(access);
-        let repository = state.repositories.entry(key.clone()).or_insert_with(|| Repository::new(&access));
+        let QueueState { repositories, kept, .. } = &mut *state;
+        let repository = repositories
+            .entry(key.clone())
+            .or_insert_with(|| Repository::new(&access, kept.get(key.namespace.clone())));
         repository.access = access;
     }
 

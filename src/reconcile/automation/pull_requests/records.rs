@@ -45,6 +45,12 @@ pub(super) struct Records {
 }
 
 impl Records {
+    /// Returns the memory in bytes that the pull requests take.
+    pub(super) fn size(&self) -> usize {
+        let (closed, lost) = (self.closed.values(), self.lost.values().flatten());
+        closed.chain(lost).map(|one| one.size()).sum()
+    }
+
     /// Records that a branch was handed back with this head.
     pub(super) fn hand_back(&mut self, branches: Branches, head: CommitId) {
         self.handed_back.insert(branches, head);

@@ -22,6 +22,7 @@ use super::snapshot::Snapshot;
 use crate::forge::ForgeError;
 use crate::git::BranchAction::{Failed, Left};
 use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
+use crate::tenancy::KeptMemory;
 
 /// The maximum age of a list of pull requests by which git changes a branch.
 ///
@@ -92,11 +93,11 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Makes the state of a repository without automations.
-    pub(super) fn new(access: &Arc<ForgeAccess>) -> Self {
+    /// Makes the state of a repository without automations, in the memory of its namespace.
+    pub(super) fn new(access: &Arc<ForgeAccess>, memory: Arc<KeptMemory>) -> Self {
         Self {
             access: Arc::clone(access),
-            snapshot: Arc::default(),
+            snapshot: Arc::new(Snapshot::within(memory)),
             orders: BTreeMap::new(),
             handled: BTreeMap::new(),
             progress: BTreeMap::new(),
@@ -397,6 +398,7 @@ impl Repository {
         };
         let is_reported = |number| self.orders.values().any(|order| order.reported_open.contains(&number));
         Arc::make_mut(&mut self.snapshot).retain(is_used, is_dealt_with, is_reported);
+        self.snapshot.give_memory_back();
     }
 
     /// Returns true if the last round is older than a time, or there was none.
@@ -459,7 +461,7 @@ pub(super) mod tests {
     use crate::secrets::Secret;
 
     pub(in super::super) fn repository() -> Repository {
-        Repository::new(&access("t"))
+        Repository::new(&access("t"), Arc::default())
     }
 
     /// The API of a repository, with this token.

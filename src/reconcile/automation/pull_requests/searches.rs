@@ -227,6 +227,37 @@ mod tests {
         assert!(!snapshot.is_open(4) && snapshot.vanished.contains(&key(&large)));
     }
 
+    /// Many repositories of a namespace, each within its own bound, filled the memory.
+    #[test]
+    fn the_pull_requests_of_all_repositories_of_a_namespace_have_a_bound() {
+        let namespace = Arc::default();
+        let mut all: Vec<Snapshot> = (0..3).map(|_| Snapshot::within(Arc::clone(&namespace))).collect();
+        let mut number = 0;
+        let mut fill = |snapshot: &mut Snapshot| {
+            let before = snapshot.past.len();
+            for _ in 0..40 {
+                number += 1;
+                let branches = ("main".parse().unwrap(), format!("b{number}").parse().unwrap());
+                let title = "t".repeat(1024 * 1024);
+                let closed = PullRequest { state: PullRequestState::Closed, title, ..open(number, "a") };
+                snapshot.note_or_fail(branches, Ok(Searched::of(vec![closed])));
+            }
+            snapshot.past.len() - before
+        };
+        assert_eq!([0, 1, 2].map(|at: usize| fill(&mut all[at])), [31, 31, 1]);
+        let failed = all[2].failed.values().next().unwrap().to_string();
+        assert!(
+            failed.starts_with("the pull requests of all GitRepositories of the namespace take more"),
+            "{failed}"
+        );
+        // A round has forgotten them, or the last automation of another repository is gone.
+        all[1].retain(|_| false, |_| false, |_| false);
+        all[1].give_memory_back();
+        assert_eq!(fill(&mut all[2]), 30);
+        all.remove(0);
+        assert_eq!(fill(&mut all[0]), 31);
+    }
+
     /// The last automation overwrote what the others had looked up.
     #[test]
     fn what_two_automations_look_up_at_the_same_time_is_merged() {

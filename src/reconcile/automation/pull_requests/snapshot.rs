@@ -12,6 +12,7 @@ use super::super::delivery::{
 use super::records::{Branches, Records, is_open, key};
 use crate::forge::{Forge, ForgeError, Listing, PullRequest, SizeLimit};
 use crate::git::{BranchFacts, BranchName};
+use crate::tenancy::{KeptMemory, KeptShare};
 
 /// The number of listings between two looks for a new merge queue.
 const QUEUE_LISTINGS: u32 = 20;
@@ -45,6 +46,8 @@ pub struct Snapshot {
     made: Vec<(Instant, Made)>,
     /// Facts that no listing shows.
     pub(super) records: Records,
+    /// The memory in which they are kept. Clones share it.
+    memory: Arc<KeptShare>,
 }
 
 /// The state of a branch after a change of a round.
@@ -64,6 +67,11 @@ impl Made {
 }
 
 impl Snapshot {
+    /// Makes a snapshot without pull requests, which are kept in the memory of a namespace.
+    pub(super) fn within(namespace: Arc<KeptMemory>) -> Self {
+        Self { memory: Arc::new(KeptShare::new(namespace)), ..Self::default() }
+    }
+
     /// Lists the open pull requests again.
     ///
     /// Those of people are kept only if their head is among `heads`. `is_urgent` is true if one is to be opened or closed. Of
@@ -81,10 +89,13 @@ impl Snapshot {
         let mut listing = Listing {
             is_urgent,
             strangers: self.strangers.clone(),
+            memory: Arc::clone(&self.memory),
             ..Listing::of(heads.clone(), |body| Memory::of_body(body).is_some())
         };
         let begin = Instant::now();
         let mut listed = forge.open_pull_requests(&mut listing).await?;
+        let size = listed.iter().map(PullRequest::size).sum::<usize>() + self.closed_size();
+        self.reserve(size)?;
         self.listed_after = Some(begin);
         self.failed.clear();
         self.strangers = listing.left_out;
@@ -246,12 +257,33 @@ impl Snapshot {
 
     /// Returns an error if no room is left for pull requests of some bytes.
     pub(super) fn require_room(&self, size: usize) -> Result<(), ForgeError> {
-        let open = self.open.values().chain(&self.seconds).map(|one| one.size());
-        let past = self.past.values().flat_map(|past| past.iter()).map(PastPullRequest::size);
-        if open.chain(past).sum::<usize>() + size > MAX_KEPT {
-            return Err(ForgeError::TooMuchKept { limit: SizeLimit::Bytes(MAX_KEPT) });
+        let size = self.size() + size;
+        if size > MAX_KEPT {
+            return Err(ForgeError::TooMuchKept { of: "the branches", limit: SizeLimit::Bytes(MAX_KEPT) });
         }
-        Ok(())
+        self.reserve(size)
+    }
+
+    /// Reserves memory of the namespace for all pull requests together.
+    fn reserve(&self, size: usize) -> Result<(), ForgeError> {
+        let limit = SizeLimit::Bytes(KeptMemory::LIMIT);
+        let of = "all GitRepositories of the namespace";
+        if self.memory.grow(size) { Ok(()) } else { Err(ForgeError::TooMuchKept { of, limit }) }
+    }
+
+    /// Gives the memory back that is not needed any more.
+    pub(super) fn give_memory_back(&self) {
+        self.memory.shrink(self.size());
+    }
+
+    fn size(&self) -> usize {
+        let open = self.open.values().chain(&self.seconds).map(|one| one.size());
+        open.sum::<usize>() + self.closed_size()
+    }
+
+    fn closed_size(&self) -> usize {
+        let past = self.past.values().flat_map(|past| past.iter()).map(PastPullRequest::size);
+        past.sum::<usize>() + self.records.size()
     }
 
     /// Records that we closed a pull request whose branch no policy renders.

@@ -24,7 +24,7 @@ use crate::cancel::StopToken;
 use crate::forge::{AnyForge, ForgeClients, ForgeError};
 use crate::git::{BranchName, CommitId};
 use crate::metrics::Metrics;
-use crate::tenancy::BlockingPool;
+use crate::tenancy::{BlockingPool, InUseMap, KeptMemory};
 
 /// The maximum delay until changes are tried again that an automation may not make now.
 const WITHHELD_DELAY: Duration = Duration::from_secs(60);
@@ -71,6 +71,8 @@ pub(super) struct QueueState {
     pub(super) repositories: BTreeMap<RepositoryKey, Repository>,
     /// The repository of each automation.
     pub(super) automations: BTreeMap<ObjectName, RepositoryKey>,
+    /// The memory of each namespace, which its repositories share.
+    pub(super) kept: InUseMap<String, KeptMemory>,
 }
 
 /// The state in which a round begins.
