@@ -70,7 +70,8 @@ impl Branch {
     /// The branch still has it, or was deleted.
     pub(super) fn refused_tip(&self) -> Option<CommitId> {
         let is_last = |tip: &CommitId| self.tip.is_none_or(|now| now == *tip);
-        self.facts.refused_tip.filter(|tip| is_last(tip) && !self.drafts.is_empty())
+        let deleted = self.facts.deleted_tip.filter(|_| self.tip.is_none());
+        self.facts.refused_tip.or(deleted).filter(|tip| is_last(tip) && !self.drafts.is_empty())
     }
 
     /// Returns true if nothing is wanted of it, and no forge tells its end.

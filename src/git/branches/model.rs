@@ -40,6 +40,11 @@ pub struct BranchFacts {
     ///
     /// It is not created again.
     pub is_refused_if_absent: bool,
+    /// The tip with which a person has deleted the branch, if it does not exist.
+    ///
+    /// It is there if the proposal has no change that could tell what was refused. If this tip lacks a wanted value, the branch
+    /// is created again.
+    pub deleted_tip: Option<CommitId>,
     /// It has an open pull request, which commits of others keep open.
     pub has_pull_request: bool,
     /// The number of an open pull request of ours that merges it into another branch.
@@ -97,6 +102,7 @@ impl BranchFacts {
         let is_known = has_change || !all.iter().any(|(has_change, _)| *has_change);
         let any = |fact: fn(&Self) -> bool| all.iter().any(|(_, facts)| fact(facts));
         let owners = || asked().map(|(_, facts)| facts.owned_by_others);
+        let deleted_tip = asked().find_map(|(_, facts)| facts.deleted_tip).filter(|_| !is_known);
         let each = |fact: fn(&Self) -> bool| {
             asked().next().is_some() && asked().filter(decides).all(|(_, facts)| fact(facts))
         };
@@ -104,7 +110,8 @@ impl BranchFacts {
             is_unknown: any(|facts| facts.is_unknown),
             is_refused: is_known && each(|facts| facts.is_refused),
             refused_tip: asked().filter(decides).find_map(|(_, facts)| facts.refused_tip),
-            is_refused_if_absent: each(|facts| facts.is_refused_if_absent),
+            is_refused_if_absent: deleted_tip.is_none() && each(|facts| facts.is_refused_if_absent),
+            deleted_tip,
             has_pull_request: any(|facts| facts.has_pull_request),
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
             // That of one of them is that of all.
@@ -444,6 +451,19 @@ mod tests {
             (&[(true, without), (true, without)], None),
         ] {
             assert_eq!(BranchFacts::united(all).refused_tip, expected, "{all:?}");
+        }
+        // A forge leaves a pull request open whose branch was deleted. Of another image, only the tip tells.
+        let deleted = BranchFacts { is_refused_if_absent: true, deleted_tip: tip, ..BranchFacts::default() };
+        for (all, expected) in [
+            (&[(false, deleted), (true, without)][..], (false, tip)),
+            (&[(false, deleted), (true, without), (false, deleted)], (false, tip)),
+            (&[(false, BranchFacts { deleted_tip: None, ..deleted }), (true, without)], (true, None)),
+            (&[(true, BranchFacts { deleted_tip: None, ..deleted }), (false, deleted)], (true, None)),
+            (&[(true, BranchFacts::default()), (false, deleted), (true, without)], (false, None)),
+            (&[(false, deleted), (false, without)], (true, None)),
+        ] {
+            let facts = BranchFacts::united(all);
+            assert_eq!((facts.is_refused_if_absent, facts.deleted_tip), expected, "{all:?}");
         }
         let stale = BranchFacts { is_deleted_if_stale: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(false, stale), (false, stale)]), stale);

@@ -53,10 +53,13 @@ pub fn branch_facts(
 ) -> BranchFacts {
     if let Some(open) = found.open {
         let past = found.past.unwrap_or_default();
+        let is_refused_if_absent = open.memory().is_some() && has_all(open, images);
         return BranchFacts {
             is_unknown: found.lack_past(images),
             is_refused: !images.is_empty() && refusal(images, past).is_some(),
-            is_refused_if_absent: open.memory().is_some() && has_all(open, images),
+            is_refused_if_absent,
+            // Another proposal may have an image that is not in it.
+            deleted_tip: open.head_commit.filter(|_| is_refused_if_absent && images.is_empty()),
             has_pull_request: true,
             is_in_merge_queue: open.is_in_merge_queue,
             handed_back: found.handed_back,
@@ -383,8 +386,10 @@ pub(super) mod tests {
         let open = with_images(10, PullRequestState::Open, &[("web", "1")], None);
         let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
         let head: Option<CommitId> = Some("1".repeat(40).parse().unwrap());
+        let with_head = PullRequest { head_commit: head, ..open.clone() };
         for (open, handed_back, expected) in [
             (open.clone(), None, none),
+            (with_head, None, none),
             (
                 PullRequest { is_in_merge_queue: true, ..open.clone() },
                 None,
@@ -401,6 +406,8 @@ pub(super) mod tests {
             assert_eq!(facts("2"), expected);
             // Some forges leave it open if its branch is deleted.
             assert_eq!(facts("1"), BranchFacts { is_refused_if_absent: true, ..expected });
+            let without_images = branch_facts(&BTreeSet::new(), &owner("fleet"), found);
+            assert_eq!(without_images.deleted_tip, open.head_commit);
             // Only a search tells whether a person has refused another image.
             let unsearched = |tag| {
                 let found = FoundPullRequests { past: None, ..found };
