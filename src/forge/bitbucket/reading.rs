@@ -59,8 +59,8 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
 pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
     let reason = message(response);
     Some(match response.status {
-        202 => MergeAnswer::NotYet { reason: "the merge has not finished".to_owned() },
-        200..=299 => MergeAnswer::Merged,
+        200..=299 if text(&response.body, "/state") == Some("MERGED") => MergeAnswer::Merged,
+        200..=299 => MergeAnswer::NotYet { reason: "the merge has not finished".to_owned() },
         // 555 is a merge that takes too long.
         400 | 409 | 555 => MergeAnswer::NotYet { reason },
         _ => return None,

@@ -163,9 +163,10 @@ fn a_merge_is_bound_to_the_tip_of_the_branch() {
 
 #[test]
 fn answers_to_a_merge_are_told_apart() {
-    let answer = |status| merge_answer(&ApiResponse::new(status, Vec::new(), json!({})));
-    assert_eq!(answer(200), Some(MergeAnswer::Merged));
-    for status in [202, 400, 409, 555] {
+    let merged = ApiResponse::new(200, Vec::new(), json!({"state": "MERGED"}));
+    assert_eq!(merge_answer(&merged), Some(MergeAnswer::Merged));
+    let answer = |status| merge_answer(&ApiResponse::new(status, Vec::new(), json!({"state": "OPEN"})));
+    for status in [200, 202, 400, 409, 555] {
         assert!(matches!(answer(status), Some(MergeAnswer::NotYet { .. })), "{status}");
     }
     assert_eq!(answer(403), None);
