@@ -18,7 +18,7 @@
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
 //! | `mirror_files`, `mirror_packing` | its lock, configuration, leftover files and size; packing |
 //! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors; eviction |
-//! | `push_journal` | the push journal, and the state of the remote after the last run |
+//! | `push_journal`, `unreadable_tips` | the push journal, and the state of the remote after the last run; tips that cannot be read |
 //! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit; commits of edits |
 //! | `commit_signer` | the trait of forges that sign commits |
 //! | `object`, `tree_entries`, `pack` | objects with a size limit; the bytes of a tree; packs of new objects |
@@ -86,6 +86,7 @@ mod ssh;
 mod transaction;
 mod tree;
 mod tree_entries;
+mod unreadable_tips;
 mod url;
 mod writer;
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit_time::CommitTime;
 use super::name::{BranchName, CommitId, RefName};
+use super::unreadable_tips::UnreadableTips;
 use crate::directory::open;
 
 /// The push journal of one remote, and its last known state.
@@ -29,6 +30,8 @@ pub(super) struct PushJournal {
     pub(super) seen: BTreeMap<String, LastSeen>,
     /// The remote in which each proposer read the files that it may not push yet.
     pub(super) waiting: BTreeMap<String, LastSeen>,
+    /// The tips of which it is unknown whether they have commits of others.
+    pub(super) unreadable: UnreadableTips,
 }
 
 /// A push that was about to be made.
@@ -303,7 +306,8 @@ impl PushJournal {
 
     /// Forgets the tips of branches that no proposer has any more; `used` are in use.
     pub(super) fn forget_unused_tips(&mut self, used: &BTreeSet<RefName>) {
-        let Self { own_tips, seen, waiting, pending_branches, .. } = self;
+        let Self { own_tips, seen, waiting, pending_branches, unreadable, .. } = self;
+        unreadable.retain(used);
         let pending: BTreeSet<&RefName> =
             pending_branches.values().flatten().map(|pending| &pending.reference).collect();
         own_tips.retain(|reference, _| {

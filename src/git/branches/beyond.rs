@@ -56,6 +56,8 @@ pub(super) enum ReadBranch {
     Foreign(CommitId),
     /// The commits cannot be read.
     Unreadable(String),
+    /// The server does not tell whether a commit is in the base.
+    Unknown(CommitId),
 }
 
 /// The base, as far as its history is known.
@@ -125,7 +127,7 @@ impl<'a> BaseHistory<'a> {
                 match self.is_in_base(current)? {
                     Some(true) => break,
                     Some(false) => {}
-                    None => return Ok(ReadBranch::Unreadable(unknown_origin(current))),
+                    None => return Ok(ReadBranch::Unknown(current)),
                 }
             }
             match *parents.as_slice() {
@@ -176,7 +178,8 @@ impl<'a> BaseHistory<'a> {
     }
 }
 
-fn unknown_origin(commit: CommitId) -> String {
+/// Returns the sentence about a commit that may be in the base, or not.
+pub(super) fn unknown_origin(commit: CommitId) -> String {
     format!(
         "it is unknown whether {} is in the base: its history is too long, or the server does not serve a part of it",
         commit.short()

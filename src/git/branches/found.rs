@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::apps::OwnApp;
 use super::attempt::BranchAttempt;
-use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
+use super::beyond::{BaseHistory, OwnCommit, ReadBranch, unknown_origin};
 use super::branch::Branch;
 use super::decision::FoundBranch;
 use super::landed::may_have_landed;
@@ -15,7 +15,7 @@ use super::stack::stack;
 use crate::git::attempt::context::AttemptContext;
 use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
-use crate::git::name::{CommitId, RefName};
+use crate::git::name::{BranchName, CommitId, RefName};
 use crate::git::object;
 use crate::git::pack::NewObjects;
 use crate::git::proposal::Proposer;
@@ -58,6 +58,14 @@ impl<P: Proposer> BranchAttempt<P> {
                 && (!branch.drafts.is_empty() || is_finished || has_pull_request || is_deleted_if_stale);
             let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
             let known = journal.own_tip(&branch.name, tip).map(|own| own.base);
+            if known.is_none()
+                && !branch.may_be_stale()
+                && self.is_as_before(&branch.name)
+                && let Some(commit) = journal.unreadable.rests(&branch.name.reference(), tip, base)
+            {
+                branch.read = Some(ReadBranch::Unknown(commit));
+                continue;
+            }
             // One that we pushed on the present base was not merged since.
             if known.is_none_or(|under| branch.may_be_stale() && under != base) {
                 unknown.push((branch, tip, known));
@@ -73,6 +81,7 @@ impl<P: Proposer> BranchAttempt<P> {
         // All proposals of an attempt have the forge's login of one GitRepository.
         let signer = self.states.iter().find_map(|state| Some(&*state.proposal.signing.as_ref()?.signer));
         let app = OwnApp { mirror: context.mirror, journal, signer, known: OnceCell::new() };
+        let mut unreadable = Vec::new();
         for (branch, tip, known) in unknown {
             let mut under = known;
             if known.is_none() {
@@ -88,15 +97,31 @@ impl<P: Proposer> BranchAttempt<P> {
                 let read = history.read(tip, &is_ours)?;
                 under = match &read {
                     ReadBranch::Beyond(beyond) => Some(beyond.under),
-                    ReadBranch::Foreign(_) | ReadBranch::Unreadable(_) => journal.last_base(&branch.name),
+                    ReadBranch::Foreign(_) | ReadBranch::Unreadable(_) | ReadBranch::Unknown(_) => {
+                        journal.last_base(&branch.name)
+                    }
                 };
+                let odd = if let ReadBranch::Unknown(commit) = &read { Some(*commit) } else { None };
+                unreadable.push((branch.name.reference(), tip, odd));
                 branch.read = Some(read);
             }
             if let Some(under) = under.filter(|_| branch.may_be_stale()) {
                 branch.has_landed = may_have_landed(context, under, tip, base)?;
             }
         }
+        for (reference, tip, odd) in unreadable {
+            journal.unreadable.read(reference, (tip, base), odd);
+        }
         Ok(())
+    }
+
+    /// Returns true if no proposer of a branch has something new.
+    ///
+    /// A person who asks for a run counts as new.
+    fn is_as_before(&self, branch: &BranchName) -> bool {
+        let open = self.states.iter().filter(|state| state.is_open());
+        let mut owners = open.filter(|state| state.proposal.proposer.branch(branch).is_some());
+        owners.all(|state| state.proposal.known.is_unchanged)
     }
 
     /// Compares a branch with the wanted one.
@@ -130,6 +155,7 @@ impl<P: Proposer> BranchAttempt<P> {
             None => return Ok(FoundBranch::Ours),
             Some(ReadBranch::Foreign(commit)) => return Ok(FoundBranch::Others(*commit)),
             Some(ReadBranch::Unreadable(message)) => return Ok(FoundBranch::Unreadable(message.clone())),
+            Some(ReadBranch::Unknown(commit)) => return Ok(FoundBranch::Unreadable(unknown_origin(*commit))),
             Some(ReadBranch::Beyond(beyond)) => beyond,
         };
         let repository = objects.repository();
