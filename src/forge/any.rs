@@ -44,15 +44,13 @@ impl AnyForge {
     /// If an address has no host, or a header cannot carry the login.
     pub fn new(clients: &ForgeClients, address: &ForgeAddress, login: &ApiLogin) -> Result<Self, ForgeError> {
         let transport = |url: &str| {
-            let base = Url::parse(url).map_err(|error| ForgeError::Unavailable {
-                host: url.to_owned(),
-                detail: error.to_string(),
-            })?;
+            let base = Url::parse(url).map_err(|error| ForgeError::unreachable(url, &error.to_string()))?;
             clients.transport(address.kind, base, login.clone())
         };
         let rest = transport(&address.api)?;
         let (host, owner) = (rest.host().to_owned(), rest.owner().to_owned());
-        let endpoint = || Endpoint { host: host.clone(), login: owner.clone() };
+        let endpoint =
+            || Endpoint { host: host.clone(), login: owner.clone(), has_given_url: address.is_api_given };
         let repository = address.repository.clone();
         let (parent, name) = (repository.owner.clone(), repository.name.clone());
         Ok(match address.kind {

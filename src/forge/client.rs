@@ -5,15 +5,17 @@ use serde_json::Value;
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
-use super::reading::{Defect, message, with_remedy};
+use super::reading::{Defect, message, said, with_remedy};
 
 /// The names by which errors refer to a forge and to its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The host of the API.
+    /// The host of the API, with its port unless that is the usual one.
     pub host: String,
     /// The object that has the credentials.
     pub login: String,
+    /// True if an annotation gives the URL of the API.
+    pub has_given_url: bool,
 }
 
 /// A transport, with the names for its errors.
@@ -42,16 +44,28 @@ impl<T: Transport> Client<T> {
 
     /// Returns the error for a response with a status that is no success.
     pub(super) fn failure(&self, operation: &'static str, response: &ApiResponse) -> ForgeError {
-        let (host, detail) = (self.endpoint.host.clone(), message(response));
+        let host = self.endpoint.host.clone();
+        let detail = self.with_doubt_of_url(operation, response.status, message(response));
         match response.status {
             401 => ForgeError::Unauthenticated { host, login: self.endpoint.login.clone(), detail },
             403 | 404 => ForgeError::Forbidden { host, operation, detail: with_remedy(detail) },
-            500..=599 => ForgeError::Unavailable { host, detail },
+            status @ 500..=599 => ForgeError::failing(&host, status, &said(response).unwrap_or_default()),
             status @ 400..=499 => {
                 ForgeError::Refused { host, operation, status, detail: with_remedy(detail) }
             }
             status => ForgeError::Malformed { host, operation, detail: format!("status {status}") },
         }
+    }
+
+    /// Adds to a message that the URL of an annotation may be wrong.
+    ///
+    /// A list comes before all other calls, so it is the call that such a URL fails.
+    fn with_doubt_of_url(&self, operation: &'static str, status: u16, detail: String) -> String {
+        let is_doubtful = self.endpoint.has_given_url && matches!(status, 404 | 405);
+        if !is_doubtful || !operation.starts_with("list ") || detail.contains("tagboat.dev/forge-url") {
+            return detail;
+        }
+        format!("{detail}: check that tagboat.dev/forge-url leads to the API that has the repository")
     }
 
     /// Returns the forge's reason to refuse a part of a pull request.

@@ -6,12 +6,12 @@ use std::time::Duration;
 /// The error of a call to a forge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeError {
-    /// The forge cannot be reached, or does not answer in time.
-    #[error("{host} cannot be reached: {detail}")]
+    /// The forge cannot be reached, gives no answer in time, or has failed (5xx).
+    #[error("{host} {detail}")]
     Unavailable {
         /// The host.
         host: String,
-        /// The cause, without secrets.
+        /// The problem without secrets, as the rest of a sentence about the host.
         detail: String,
     },
     /// The login is refused (401).
@@ -105,6 +105,17 @@ impl fmt::Display for SizeLimit {
 }
 
 impl ForgeError {
+    /// Makes the error of a host that cannot be reached.
+    pub(super) fn unreachable(host: &str, cause: &str) -> Self {
+        Self::Unavailable { host: host.to_owned(), detail: format!("cannot be reached: {cause}") }
+    }
+
+    /// Makes the error of a host that answers with a status of 500 or above.
+    pub(super) fn failing(host: &str, status: u16, said: &str) -> Self {
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        Self::Unavailable { host: host.to_owned(), detail: format!("answers {status}{said}") }
+    }
+
     /// Returns true if the forge refuses the same request again.
     pub(super) fn is_final(&self) -> bool {
         match self {

@@ -70,13 +70,18 @@ pub(super) fn page_url(value: &Value, pointer: &str) -> Result<String, Defect> {
     Ok(url.into())
 }
 
-/// Returns the forge's message about a failure, on one line of bounded length.
+/// Returns the forge's message about a failure, or else the status, on one line.
 pub(super) fn message(response: &ApiResponse) -> String {
+    said(response).unwrap_or_else(|| format!("status {}", response.status))
+}
+
+/// Returns the forge's message about a failure, if there is one, on one line.
+pub(super) fn said(response: &ApiResponse) -> Option<String> {
     let mut parts = Vec::new();
     collect_messages(&response.body, &mut parts, 0);
     parts.dedup();
     let joined = parts.join("; ");
-    if joined.is_empty() { format!("status {}", response.status) } else { one_line(&joined) }
+    (!joined.is_empty()).then(|| one_line(&joined))
 }
 
 /// Returns a foreign text on one line of bounded length.

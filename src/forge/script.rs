@@ -52,7 +52,7 @@ impl Transport for &Script {
 }
 
 pub(super) fn endpoint() -> Endpoint {
-    Endpoint { host: "forge.example".to_owned(), login: "Secret apps/forge".to_owned() }
+    Endpoint { host: "forge.example".to_owned(), login: "Secret apps/forge".to_owned(), has_given_url: false }
 }
 
 /// Runs a future that never waits.

@@ -49,7 +49,8 @@ impl Transport for &Lines<'_> {
 ///
 /// Accepted pull requests have an address that can be followed; sentences are bounded and printable; each operation ends.
 pub fn forge(input: &[u8]) {
-    let endpoint = || Endpoint { host: "forge".to_owned(), login: "Secret apps/forge".to_owned() };
+    let endpoint =
+        || Endpoint { host: "forge".to_owned(), login: "Secret apps/forge".to_owned(), has_given_url: false };
     let text = str::to_owned;
     for operation in 0..7 {
         let lines = || {

@@ -156,6 +156,7 @@ impl Inputs {
         let capacity = Capacity::default();
         let forges = ForgeClients::new(ForgeClientOptions {
             capacity: capacity.clone(),
+            gives_up: true,
             ..ForgeClientOptions::default()
         });
         let pull_requests = PullRequestQueue::new(PullRequestQueueOptions {

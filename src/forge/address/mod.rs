@@ -36,6 +36,8 @@ pub struct ForgeAddress {
     pub kind: ForgeKind,
     /// The base URL of the API, without a slash at its end.
     pub api: String,
+    /// True if the annotation `tagboat.dev/forge-url` gives that URL.
+    pub is_api_given: bool,
     /// The repository.
     pub repository: ForgeRepository,
 }
@@ -173,6 +175,7 @@ impl ForgeAddress {
                 None => in_path(PathDefect::Form),
             }
         })?;
+        let is_api_given = given.is_some();
         let api = match (given, known) {
             (Some(given), _) => given.url,
             (None, Some(ApiOrigin::Fixed(api))) => api,
@@ -185,7 +188,7 @@ impl ForgeAddress {
                 format!("{}{}{}", api_origin(url, &server), context.collect::<String>(), api_path(kind))
             }
         };
-        Ok(Self { kind, api, repository })
+        Ok(Self { kind, api, is_api_given, repository })
     }
 
     /// Returns the URL of GitHub's GraphQL API; other forges have none.

@@ -14,7 +14,7 @@ fn address(url: &str, annotations: &[(&str, &str)]) -> Result<ForgeAddress, Addr
 
 fn shown(url: &str, annotations: &[(&str, &str)]) -> String {
     match address(url, annotations) {
-        Ok(ForgeAddress { kind, api, repository }) => format!("{kind} {api} {}", repository.full_name()),
+        Ok(ForgeAddress { kind, api, repository, .. }) => format!("{kind} {api} {}", repository.full_name()),
         Err(error) => format!("error: {}", chain(&error)),
     }
 }

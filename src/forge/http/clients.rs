@@ -1,5 +1,6 @@
 //! The state that all calls to forges share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct ForgeClientOptions {
     pub rate_limits: ForgeRateLimits,
     /// The timeout of a call.
     pub timeout: Duration,
+    /// True if a server that gave no answer in time is not asked again.
+    pub gives_up: bool,
     /// The policy for addresses of this machine and its link.
     pub local_addresses: LocalAddresses,
     /// The threads of the process.
@@ -50,6 +53,7 @@ impl Default for ForgeClientOptions {
         Self {
             rate_limits: ForgeRateLimits::default(),
             timeout: TIMEOUT,
+            gives_up: false,
             local_addresses: LocalAddresses::Allowed,
             capacity: Capacity::default(),
             metrics: Metrics::default(),
@@ -67,6 +71,8 @@ pub(super) struct ForgeState {
     pub(super) limiters: RateLimiters,
     pub(super) cache: EtagCache,
     clients: Mutex<IdleCache<Fingerprint, reqwest::Client>>,
+    /// The errors of servers that are not asked again, by origin.
+    silent: Mutex<BTreeMap<String, ForgeError>>,
 }
 
 impl Default for ForgeClients {
@@ -82,6 +88,7 @@ impl ForgeClients {
             limiters: RateLimiters::new(options.rate_limits),
             cache: EtagCache::default(),
             clients: Mutex::new(IdleCache::new(MAX_CLIENTS, MAX_IDLE)),
+            silent: Mutex::default(),
             options,
         }))
     }
@@ -128,6 +135,18 @@ impl ForgeState {
         let client = capacity.pool.run(&key.namespace, connect).await.map_err(|error| error.to_string())?;
         self.clients.lock().insert(&key.namespace, fingerprint, client.clone());
         Ok(client)
+    }
+
+    /// Takes note of the error of a server that gave no answer in time.
+    pub(super) fn note_silence(&self, key: &LimiterKey, error: &ForgeError) {
+        if self.options.gives_up {
+            self.silent.lock().entry(key.origin.clone()).or_insert_with(|| error.clone());
+        }
+    }
+
+    /// Returns the error of a server that is not asked again.
+    pub(super) fn silence(&self, key: &LimiterKey) -> Option<ForgeError> {
+        self.silent.lock().get(&key.origin).cloned()
     }
 
     /// Returns the SSRF guard of a route.

@@ -51,6 +51,10 @@ impl RawResponse {
 pub(super) enum Failed {
     /// There is no connection, or it broke.
     Connection(String),
+    /// No connection was made in time.
+    NotConnected(String),
+    /// The server did not answer in time.
+    Silent,
     /// The response is too large.
     TooLarge(usize),
     /// No memory was free for a large response.
@@ -99,7 +103,11 @@ pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> R
     if let Some(body) = &request.body {
         builder = builder.json(body);
     }
-    let failed = |error: reqwest::Error| Failed::Connection(root_cause(&error.without_url()));
+    let failed = |error: reqwest::Error| match (error.is_timeout(), error.is_connect()) {
+        (true, false) => Failed::Silent,
+        (true, true) => Failed::NotConnected(root_cause(&error.without_url())),
+        (false, _) => Failed::Connection(root_cause(&error.without_url())),
+    };
     let mut response = builder.send().await.map_err(failed)?;
     let status = response.status();
     let headers = response.headers().iter().filter_map(|(name, value)| {

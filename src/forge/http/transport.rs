@@ -69,6 +69,7 @@ pub struct HttpTransport {
     kind: ForgeKind,
     /// The base URL, without a slash at its end.
     base: Url,
+    /// The host of the base URL, with its port unless that is the usual one.
     host: String,
     owner: String,
     authorization: HeaderValue,
@@ -93,7 +94,7 @@ impl HttpTransport {
         login: ApiLogin,
     ) -> Result<Self, ForgeError> {
         let ApiLogin { namespace, owner, credential, identity, route } = login;
-        let host = base.host_str().unwrap_or_default().to_owned();
+        let host = host_of(&base);
         let key = limiter_key(&base, &namespace, &route, &credential);
         // A new token of an App has the rate limits of the one before.
         let limiter = LimiterKey { login: identity.unwrap_or(key.login), ..key.clone() };
@@ -139,7 +140,7 @@ impl HttpTransport {
         (&self.key, &self.limiter)
     }
 
-    /// Returns the host of the API.
+    /// Returns the host of the API, with its port unless that is the usual one.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -167,9 +168,31 @@ impl HttpTransport {
         ForgeError::Malformed { host: self.host.clone(), operation: request.operation, detail }
     }
 
-    fn unavailable(&self, detail: &str) -> ForgeError {
-        let detail = excerpt(&self.redactor.redact(detail));
+    /// Returns the host without a port.
+    fn bare_host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
+    fn unreachable(&self, cause: &str) -> ForgeError {
+        ForgeError::unreachable(&self.host, &excerpt(&self.redactor.redact(cause)))
+    }
+
+    /// Makes the error of an exchange without a result.
+    ///
+    /// The detail is the rest of a sentence about the host.
+    fn unavailable(&self, detail: String) -> ForgeError {
         ForgeError::Unavailable { host: self.host.clone(), detail }
+    }
+
+    /// Makes the error of a call without an answer in time.
+    fn no_answer(&self) -> ForgeError {
+        self.unavailable(format!("gives no answer within {} s", self.shared.options.timeout.as_secs()))
+    }
+
+    /// Takes note of the error of a server that is silent, and returns it.
+    fn silent(&self, error: ForgeError) -> ForgeError {
+        self.shared.note_silence(&self.key, &error);
+        error
     }
 
     fn too_large(&self, request: &ApiRequest, limit: SizeLimit) -> ForgeError {
@@ -178,11 +201,15 @@ impl HttpTransport {
 
     fn failed(&self, request: &ApiRequest, failed: Failed) -> ForgeError {
         match failed {
-            Failed::Connection(cause) => self.unavailable(&cause),
+            Failed::Connection(cause) => self.unreachable(&cause),
+            Failed::NotConnected(cause) => self.silent(self.unreachable(&cause)),
+            Failed::Silent => self.silent(self.no_answer()),
             Failed::TooLarge(limit) => self.too_large(request, SizeLimit::Bytes(limit)),
-            Failed::Slow => self.unavailable("a large answer was not complete in time"),
+            Failed::Slow => self.unavailable("did not complete a large answer in time".to_owned()),
             Failed::NoMemory => self.unavailable(
-                "this process had no memory free for a large answer, because other runs hold it; it is tried again",
+                "gives a large answer, for which this process had no memory free, because other runs hold it; it is tried \
+                 again"
+                    .to_owned(),
             ),
         }
     }
@@ -195,11 +222,12 @@ impl HttpTransport {
     /// Sends a request with retries, if it only reads.
     async fn send_with_retries(&self, request: &ApiRequest) -> Result<ApiResponse, ForgeError> {
         let mut retries = RETRIES.iter().filter(|_| request.method == Method::Get);
-        let limiter = self.shared.limiters.of(&self.limiter, &self.host);
+        let limiter = self.shared.limiters.of(&self.limiter, self.bare_host());
         loop {
             let result = self.send_once(request, &limiter).await;
             let is_transient = matches!(result, Err(ForgeError::Unavailable { .. }));
-            let Some(pause) = retries.next().filter(|_| is_transient) else { return result };
+            let is_retried = is_transient && self.shared.silence(&self.key).is_none();
+            let Some(pause) = retries.next().filter(|_| is_retried) else { return result };
             sleep(*pause).await;
         }
     }
@@ -219,6 +247,9 @@ impl HttpTransport {
         let begin = Timestamp::now();
         let admitted = limiter.admit(request.cost, self.resource).await.map_err(limited)?;
         rested(begin, admitted.waited);
+        if let Some(error) = self.shared.silence(&self.key) {
+            return Err(error);
+        }
         let url = self.url_of(request)?;
         let cached = match request.method {
             Method::Get => self.shared.cache.get(&self.key, &url),
@@ -228,7 +259,7 @@ impl HttpTransport {
         let limit = self.shared.options.timeout;
         let raw = match timeout(limit, self.follow(request, url.clone(), etag)).await {
             Ok(raw) => raw,
-            Err(_) => Err(self.unavailable(&format!("no answer within {} s", limit.as_secs()))),
+            Err(_) => Err(self.silent(self.no_answer())),
         };
         let code = raw.as_ref().ok().map(|raw| raw.status);
         metrics.forge_requested(self.kind.name(), request.operation, code);
@@ -250,13 +281,13 @@ impl HttpTransport {
         let noted = LimitedResponse { status: limited_status, headers: &headers, message, resource };
         let pause = limiter.note(noted);
         if let Some(remaining) = limiter.remaining() {
-            metrics.forge_remaining(&self.host, remaining);
+            metrics.forge_remaining(self.bare_host(), remaining);
         }
         if let Some(retry_after) = pause {
             return Err(limited(retry_after));
         }
         if status >= 500 {
-            return Err(self.unavailable(format!("it answers {status} {message}").trim_end()));
+            return Err(ForgeError::failing(&self.host, status, &excerpt(&self.redactor.redact(message))));
         }
         let response = parsed?;
         if request.method == Method::Get && status == 200 {
@@ -273,9 +304,9 @@ impl HttpTransport {
         etag: Option<&str>,
     ) -> Result<RawResponse, ForgeError> {
         let namespace = &self.key.namespace;
-        self.guard.admit(namespace, &url).await.map_err(|error| self.unavailable(&error.to_string()))?;
+        self.guard.admit(namespace, &url).await.map_err(|error| self.unreachable(&error.to_string()))?;
         let client = self.shared.client(&self.key, &self.route).await;
-        let client = client.map_err(|error| self.unavailable(&error))?;
+        let client = client.map_err(|error| self.unreachable(&error))?;
         for _ in 0..=MAX_REDIRECTS {
             let (authorization, memory) = (&self.authorization, self.memory());
             // Otherwise a login that is not accepted is sent to a page for signing in.
@@ -299,7 +330,7 @@ impl HttpTransport {
             let target = response.header("location").and_then(|location| url.join(location).ok());
             let target = target.ok_or_else(|| self.malformed(request, "a redirect to nowhere".to_owned()))?;
             if target.origin() != self.base.origin() {
-                let host = excerpt(&self.redactor.redact(target.host_str().unwrap_or_default()));
+                let host = excerpt(&self.redactor.redact(&host_of(&target)));
                 let detail =
                     format!("a redirect to another server, {host}, which does not get the credentials");
                 return Err(self.malformed(request, detail));
@@ -365,11 +396,24 @@ impl HttpTransport {
 }
 
 /// Returns the body in place of one that is no JSON.
+///
+/// An API says in JSON what it does not have, so another server answers in other words.
 fn unreadable_refusal(status: u16, is_html: bool) -> Value {
-    if status == 404 && is_html {
-        return json!({"message": "a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong"});
+    match status {
+        404 | 405 => {
+            let kind = if is_html { "a page of HTML" } else { "a text" };
+            json!({
+                "message": format!("{status}, with {kind} instead of JSON, so tagboat.dev/forge-url may be wrong"),
+            })
+        }
+        _ => Value::Null,
     }
-    Value::Null
+}
+
+/// Returns the host of an address, with its port unless that is the usual one.
+fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 impl Transport for HttpTransport {

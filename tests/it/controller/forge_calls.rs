@@ -80,7 +80,8 @@ async fn a_limit_of_the_api_pauses_its_calls_alone_and_they_go_on_after_it() {
     let builder = own.scene.controller();
     let metrics = builder.metrics.clone();
     let controller = builder.start();
-    let status = own.until("False RateLimited 127.0.0.1 limits requests: the next one is sent in ").await;
+    let limited = format!("False RateLimited {} limits requests: the next one is sent in ", front.address());
+    let status = own.until(&limited).await;
     assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
     assert!(delivery(&status).unwrap().contains("; the next retry is at 20"), "{status:#}");
     own.until("True Current 1 open: #1").await;

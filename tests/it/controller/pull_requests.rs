@@ -179,7 +179,8 @@ async fn a_forge_that_fails_leaves_ready_and_is_tried_again() {
     own.scene.patch(Kind::Source, "fleet", &secret(json!("forge"))).await;
     own.scene.choose("app", "2.0.0").await;
     let controller = own.scene.controller().start();
-    let status = own.until("False Forbidden 127.0.0.1 refuses the credentials of Secret").await;
+    let refused = format!("False Forbidden 127.0.0.1:{} refuses the credentials of Secret", own.forge.port());
+    let status = own.until(&refused).await;
     assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
     assert!(delivery(&status).unwrap().contains("; the next retry is at 20"), "{status:#}");
     assert!(!status.to_string().contains("wr0ng-t0ken"));

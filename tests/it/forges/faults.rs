@@ -126,6 +126,7 @@ pub(super) fn client(served: &Served, front: &Front, clients: &ForgeClients) -> 
     let address = ForgeAddress {
         kind: served.forge.parse().unwrap(),
         api: front.url(served.api),
+        is_api_given: false,
         repository: ForgeRepository {
             owner: owner.to_owned(),
             project: (!project.is_empty()).then(|| project.to_owned()),

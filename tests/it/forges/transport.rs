@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -51,7 +52,10 @@ async fn a_page_to_sign_in_is_a_refused_login() {
         };
         assert_eq!(
             error.to_string(),
-            "127.0.0.1 refuses the credentials of Secret apps/forge: it answers with a page to sign in"
+            format!(
+                "{} refuses the credentials of Secret apps/forge: it answers with a page to sign in",
+                front.address()
+            )
         );
         let requests = front.requests();
         assert!(requests.iter().all(|request| request.header("x-tfs-fedauthredirect") == Some("Suppress")));
@@ -152,7 +156,7 @@ async fn the_api_is_not_called_at_a_local_address_that_is_refused_for_git() {
         let forge = client(served, &front, &clients);
         let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
         assert!(
-            error.to_string().starts_with("127.0.0.1 cannot be reached: ")
+            error.to_string().starts_with(&format!("{} cannot be reached: ", front.address()))
                 && error.to_string().contains("local"),
             "{}: {error}",
             served.forge
@@ -160,6 +164,30 @@ async fn the_api_is_not_called_at_a_local_address_that_is_refused_for_git() {
         assert!(front.requests().is_empty(), "{}", served.forge);
     }))
     .await;
+}
+
+/// A run took the timeout six times, with all repetitions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_run_gives_a_silent_server_up_after_the_first_timeout() {
+    for (gives_up, expected) in [(true, 1), (false, 6)] {
+        let front = Front::alone(|_| Reply::Silence);
+        let timeout = Duration::from_secs(1);
+        let clients =
+            ForgeClients::new(ForgeClientOptions { timeout, gives_up, ..ForgeClientOptions::default() });
+        for _ in 0..2 {
+            // Each round has a client of its own.
+            let forge = client(ALL[0], &front, &clients);
+            let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
+            assert_eq!(error.to_string(), format!("{} gives no answer within 1 s", front.address()));
+        }
+        assert_eq!(front.requests().len(), expected, "{gives_up}");
+        // A server that answers with a failure is asked again.
+        let failing = Front::alone(|_| said(503, "busy"));
+        let forge = client(ALL[0], &failing, &clients);
+        let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("{} answers 503: busy", failing.address()));
+        assert_eq!(failing.requests().len(), 3, "{gives_up}");
+    }
 }
 
 /// The flags `--forge-concurrency` and `--forge-writes-per-minute`.

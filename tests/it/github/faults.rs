@@ -17,7 +17,7 @@ fn message(status: u16, message: &str) -> Reply {
 
 #[test]
 fn each_fault_pushes_nothing_and_says_what_is_wrong() {
-    let prefix = "default/app: failed to update source: the forge did not sign the commit: 127.0.0.1";
+    let prefix = "default/app: failed to update source: the forge did not sign the commit: ";
     let cases: Vec<(Reply, &str)> = vec![
         (
             message(401, "Bad credentials"),
@@ -54,10 +54,10 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
             ),
             "refuses to make the tree of a commit: Validation Failed: tree.path is too long",
         ),
-        (message(502, "Server Error"), "cannot be reached: it answers 502 Server Error"),
+        (message(502, "Server Error"), "answers 502: Server Error"),
         (
             Reply::status(301).with("Location", "http://127.0.0.2:1/elsewhere"),
-            "answers to make the tree of a commit with a redirect to another server, 127.0.0.2, which does not get the \
+            "answers to make the tree of a commit with a redirect to another server, 127.0.0.2:1, which does not get the \
              credentials",
         ),
         (
@@ -94,7 +94,7 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
         ),
         (
             Reply::body(404, "<html>").with("Content-Type", "text/html"),
-            "refuses to make the tree of a commit: a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong: the \
+            "refuses to make the tree of a commit: 404, with a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong: the \
              repository does not exist, or is not visible to these credentials",
         ),
         (
@@ -110,7 +110,8 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
     for (reply, sentence) in cases {
         fleet.github.once("git/trees", reply);
         let run = fleet.run(1);
-        assert!(run.only_error().starts_with(&format!("{prefix} {sentence}")), "{sentence}: {run:?}");
+        let told = format!("{prefix}{} {sentence}", fleet.github.address());
+        assert!(run.only_error().starts_with(&told), "{sentence}: {run:?}");
         assert_eq!(fleet.scene.repository.id("main"), before, "{sentence}");
     }
     fleet.run(0);
@@ -121,6 +122,7 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
 fn a_commit_that_is_not_ours_is_not_pushed() {
     let fleet = fleet();
     let before = fleet.scene.repository.id("main").unwrap();
+    let host = fleet.github.address();
     let verification = |verified: bool| json!({"verified": verified, "reason": "x", "payload": "tree 1\n\nm", "signature": "s"});
     for (body, sentence) in [
         (
@@ -133,26 +135,30 @@ fn a_commit_that_is_not_ours_is_not_pushed() {
         ),
         (
             json!({"sha": "1".repeat(40), "verification": verification(false)}),
-            "the forge did not sign the commit: 127.0.0.1 did not sign the commit (x): ".to_owned(),
+            format!("the forge did not sign the commit: {host} did not sign the commit (x): "),
         ),
         (
             json!({"sha": "1".repeat(40), "verification": {
                 "verified": false, "reason": format!("{TOKEN}\n\u{202e}{}", "y".repeat(1 << 20)),
             }}),
             format!(
-                "the forge did not sign the commit: 127.0.0.1 did not sign the commit (•••• \\u{{202e}}{}…): ",
+                "the forge did not sign the commit: {host} did not sign the commit (•••• \\u{{202e}}{}…): ",
                 "y".repeat(300 - "•••• ?".chars().count()),
             ),
         ),
         (
             json!({"sha": "xyz", "verification": verification(true)}),
-            "the forge did not sign the commit: 127.0.0.1 answers to sign a commit with a response with a malformed id"
-                .to_owned(),
+            format!(
+                "the forge did not sign the commit: {host} answers to sign a commit with a response with a malformed id"
+            ),
         ),
     ] {
         fleet.github.once("git/commits", answer(201, &body));
         let run = fleet.run(1);
-        assert!(run.only_error().starts_with(&format!("default/app: failed to update source: {sentence}")), "{run:?}");
+        assert!(
+            run.only_error().starts_with(&format!("default/app: failed to update source: {sentence}")),
+            "{run:?}"
+        );
         assert_eq!(fleet.scene.repository.id("main"), Some(before.clone()));
     }
 }

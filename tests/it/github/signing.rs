@@ -65,8 +65,11 @@ fn without_a_signature_nothing_is_pushed_or_our_own_commit_is() {
     fleet.automation("may", "forge-or-key", json!({"secretRef": {"name": "key"}}));
     fleet.github.demote();
     let run = fleet.run(1);
-    let reason = "the forge did not sign the commit: 127.0.0.1 did not sign the commit (unsigned): it signs for the token of a \
-                  GitHub App or of GitHub Actions only; the credentials are those of GitRepository default/fleet";
+    let reason = format!(
+        "the forge did not sign the commit: {} did not sign the commit (unsigned): it signs for the token of a GitHub App or of \
+         GitHub Actions only; the credentials are those of GitRepository default/fleet",
+        fleet.github.address()
+    );
     assert!(run.errors.contains(&format!("default/must: failed to update source: {reason}")), "{run:?}");
     let warning =
         format!("warning: default/may: our own commits are pushed instead of commits of the forge: {reason}");
@@ -123,8 +126,9 @@ fn the_secret_of_the_annotation_comes_before_the_login_of_git() {
     fleet.source(&annotations);
     fleet.scene.secret("api", json!({"stringData": {"token": "ghs_planted_of_another"}}));
     let run = fleet.run(1);
-    let refused = "127.0.0.1 refuses the credentials of Secret default/api: Bad credentials";
-    assert!(run.only_error().ends_with(refused), "{run:?}");
+    let refused =
+        format!("{} refuses the credentials of Secret default/api: Bad credentials", fleet.github.address());
+    assert!(run.only_error().ends_with(&refused), "{run:?}");
     fleet.scene.secret("api", json!({"stringData": {"username": "x"}}));
     let nothing = "has no login: give a `token`, or `username` and `password`, or the keys of a GitHub App";
     assert!(fleet.run(1).only_error().ends_with(nothing));

@@ -186,6 +186,31 @@ async fn templates_make_title_and_body() {
     assert!(pull["body"].as_str().unwrap().starts_with("Images: 5.0.3\n"), "{pull:#}");
 }
 
+/// The answer was a bare 404.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_url_of_the_api_is_told() {
+    let fleet = Fleet::new("wrong-url").await;
+    for (url, words) in [
+        ("/", "404, with a text instead of JSON, so tagboat.dev/forge-url may be wrong"),
+        ("/api/v1/api/v1", "404, with a text instead of JSON, so tagboat.dev/forge-url may be wrong"),
+        // The API is right, and the repository is another one.
+        ("/api/v1", "not found: check that tagboat.dev/forge-url leads to the API that has the repository"),
+    ] {
+        fleet.write(&json!({}), "5.0.3");
+        fleet.edit_manifests(|text| {
+            let given = format!(r#""tagboat.dev/forge":"gitea","tagboat.dev/forge-url":"{url}""#);
+            text.replace(r#""tagboat.dev/forge":"gitea""#, &given)
+        });
+        if url == "/api/v1" {
+            let path = format!("repos/{}/{}", crate::support::gitea::OWNER, fleet.forge.name);
+            fleet.forge.wire.call("PATCH", &path, json!({"has_pull_requests": false})).await;
+        }
+        let failed = fleet.run_with(&[]).with_status(1);
+        let begin = format!("127.0.0.1:{} refuses to list pull requests: {words}", fleet.forge.port());
+        assert!(failed.errors.contains(&begin), "{failed:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_shows_the_pull_request() {
     let fleet = Fleet::new("dry").await;

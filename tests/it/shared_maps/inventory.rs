@@ -231,6 +231,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "256, none unused for 5 minutes; evicts from the namespace with most entries",
     ),
     row(
+        "src/forge/http/clients.rs",
+        "ForgeState.silent",
+        "origin",
+        "in a single run only: one for each server that gave no answer",
+    ),
+    row(
         "src/forge/http/etag_cache.rs",
         "EtagCache.0",
         "namespace, origin, route and login; the address of a request",

@@ -470,7 +470,12 @@ pub(super) mod tests {
         let api = "https://git.example/api/v1";
         let route = Route { proxy: ProxyChoice::Direct, ..Route::default() };
         Arc::new(ForgeAccess {
-            address: ForgeAddress { kind: ForgeKind::Gitea, api: api.to_owned(), repository: name },
+            address: ForgeAddress {
+                kind: ForgeKind::Gitea,
+                api: api.to_owned(),
+                is_api_given: false,
+                repository: name,
+            },
             api: api.parse().unwrap(),
             login: ApiLogin {
                 namespace: "apps".to_owned(),

@@ -70,6 +70,11 @@ impl GithubServer {
         Self { front, state, home, key }
     }
 
+    /// The host and port.
+    pub(crate) fn address(&self) -> String {
+        self.front.address()
+    }
+
     /// The URL of the repository for git.
     pub(crate) fn git_url(&self) -> String {
         self.front.url(&format!("/{REPOSITORY}.git"))

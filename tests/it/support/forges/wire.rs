@@ -53,7 +53,7 @@ impl Wire {
     }
 
     pub(crate) fn endpoint() -> Endpoint {
-        Endpoint { host: "127.0.0.1".to_owned(), login: "Secret apps/forge".to_owned() }
+        Endpoint { host: "127.0.0.1".to_owned(), login: "Secret apps/forge".to_owned(), has_given_url: false }
     }
 
     /// Sends a request of a test's own; the status must be a success.
