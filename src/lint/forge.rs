@@ -34,7 +34,7 @@ pub(super) fn check(
         Findings::new(whole.file, found).add(at, Rule::UnsupportedSetting, sentence);
     };
     if is_signed && !kind.features().signing {
-        add("signed-by", chain(&ForgeSigningRefused::OtherForge { kind }));
+        add("signed-by", chain(&ForgeSigningRefused::OtherForge { signed_by: settings.signed_by, kind }));
     }
     if let Some(error) = check_support(kind, &settings.pull_request).err().filter(|_| has_pull_requests) {
         let name = match error {

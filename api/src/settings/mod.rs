@@ -419,7 +419,7 @@ mod tests {
         }
         for name in ["tagboat.dev/quiet-period", "tagboat.dev/longest-wait"] {
             for value in ["", "5", "-5m", "soon"] {
-                assert!(automation_error(&[(name, value)]).contains(": allowed are a duration "), "{value}");
+                assert!(automation_error(&[(name, value)]).contains(": allowed is a duration "), "{value}");
             }
         }
     }

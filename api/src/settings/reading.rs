@@ -30,7 +30,7 @@ pub enum SettingError {
         table: KindSettings,
     },
     /// The setting does not accept the value.
-    #[error("annotation {PREFIX}{} has the value `{}`: allowed are {}", .setting.name, shown(.value), .setting.allowed)]
+    #[error("annotation {PREFIX}{} has the value `{}`: {}", .setting.name, shown(.value), allowed(.setting))]
     BadValue {
         /// The setting of the annotation.
         setting: Setting,
@@ -132,6 +132,12 @@ fn shown(value: &str) -> String {
 /// Returns a suggestion for an unknown annotation.
 ///
 /// This is a similar name, another kind, or the list of all names.
+/// Returns the allowed values as a clause: one description, or several values.
+fn allowed(setting: &Setting) -> String {
+    let is_one = ["a ", "an ", "the "].iter().any(|article| setting.allowed.starts_with(article));
+    format!("allowed {} {}", if is_one { "is" } else { "are" }, setting.allowed)
+}
+
 fn hint(annotation: &str, table: &KindSettings) -> String {
     let name = annotation.strip_prefix(PREFIX).unwrap_or(annotation);
     let names = |table: &KindSettings| table.settings.iter().map(|setting| setting.name);

@@ -14,6 +14,18 @@ pub enum SignedBy {
     ForgeOrKey,
 }
 
+impl SignedBy {
+    /// Returns the value of the annotation.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Forge => "forge",
+            Self::ForgeOrKey => "forge-or-key",
+        }
+    }
+}
+
 impl FromStr for SignedBy {
     type Err = ();
 

@@ -27,9 +27,12 @@ pub enum ForgeSigningRefused {
     KeyToo,
     /// The forge signs no commits.
     #[error(
-        "annotation tagboat.dev/signed-by is `forge`, and {kind} does not sign commits: write `key`, and use a signingKey"
+        "annotation tagboat.dev/signed-by is `{}`, and {kind} does not sign commits: write `key`, and use a signingKey",
+        .signed_by.as_str()
     )]
     OtherForge {
+        /// The value of the annotation.
+        signed_by: SignedBy,
         /// The forge.
         kind: ForgeKind,
     },
@@ -95,7 +98,7 @@ pub async fn forge_signing(
         let objects = (objects, &options.git.clouds);
         let access = forge_access(objects, namespace, source, logged_in).await?;
         let login = access.entry.clone();
-        Ok((signer(access, &options.forges)?, login))
+        Ok((signer(access, signed_by, &options.forges)?, login))
     };
     match signer.await {
         Ok((signer, login)) => {
@@ -109,11 +112,12 @@ pub async fn forge_signing(
 
 fn signer(
     access: ForgeAccess,
+    signed_by: SignedBy,
     clients: &ForgeClients,
 ) -> Result<GithubSigner<Renewed<HttpTransport>>, ForgeSigningRefused> {
     let ForgeAccess { address, api, login, entry } = access;
     if !address.kind.features().signing {
-        return Err(ForgeSigningRefused::OtherForge { kind: address.kind });
+        return Err(ForgeSigningRefused::OtherForge { signed_by, kind: address.kind });
     }
     let graphql = address.graphql().and_then(|url| url.parse().ok()).unwrap_or_else(|| api.clone());
     let rest = clients.transport(address.kind, api, login.clone())?;

@@ -170,7 +170,7 @@ pub(in crate::reconcile) mod tests {
                 json!({}),
                 json!({"annotations": {"tagboat.dev/minimum-age": "soon"}}),
                 Reason::InvalidSettings,
-                "annotation tagboat.dev/minimum-age has the value `soon`: allowed are a duration in w, d, h, m, s and \
+                "annotation tagboat.dev/minimum-age has the value `soon`: allowed is a duration in w, d, h, m, s and \
                  ms, such as 3d or 36h",
             ),
             (

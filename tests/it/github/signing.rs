@@ -110,8 +110,14 @@ fn a_key_or_another_forge_stalls_an_automation_that_must_be_signed() {
         assert_eq!(fleet.condition("app", "Stalled").unwrap().0, "True");
     }
     assert_eq!(fleet.scene.repository.id("main"), before);
-    // A key works at any forge.
+    // The annotation has the value that it was written with.
+    fleet.source(&json!({"tagboat.dev/forge": "gitlab"}));
     fleet.automation("app", "forge-or-key", json!({}));
+    let told = "commits of the forge: annotation tagboat.dev/signed-by is `forge-or-key`, and gitlab does not sign commits";
+    let run = fleet.scene.run_with_state(["--dry-run"]).with_status(0);
+    assert!(run.errors.contains(told), "{run:?}");
+    // A key works at any forge.
+    fleet.source(&json!({}));
     let run = fleet.run(0);
     assert!(run.errors.contains("warning: default/app: our own commits are pushed"), "{run:?}");
     assert_eq!(fleet.scene.repository.log("main")[0].author, "app <bot@example.com>");

@@ -529,7 +529,7 @@ fn without_a_state_a_quiet_period_delays_nothing_and_a_warning_says_so() {
     assert!(run.errors.contains(warning), "{}", run.errors);
     annotated(&scene, &json!({"tagboat.dev/quiet-period": "soon"}));
     let refused = scene.run_with_state(["--output", "json"]);
-    let sentence = "annotation tagboat.dev/quiet-period has the value `soon`: allowed are a duration in w, d, h, m, s and \
+    let sentence = "annotation tagboat.dev/quiet-period has the value `soon`: allowed is a duration in w, d, h, m, s and \
                     ms, such as 90s or 5m";
     assert!(refused.output.contains(sentence), "{refused:?}");
 }
