@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first};
 use super::error::ForgeError;
-use super::exchange::{Method, Transport};
+use super::exchange::{ApiResponse, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
@@ -161,19 +161,36 @@ impl<T: Transport> Gitea<T> {
         if reviewers.is_empty() {
             return Ok(refused);
         }
+        let mut accepted = Vec::new();
         let response = self.client.send(self.repository.request_reviews(number, reviewers)).await?;
         if response.is_success() {
-            return Ok(refused);
-        }
-        // One that is unknown makes the forge refuse all.
-        for reviewer in reviewers {
-            let one = std::slice::from_ref(reviewer);
-            let response = self.client.send(self.repository.request_reviews(number, one)).await?;
-            if !response.is_success() {
-                let reason = self.client.refused_part(OPERATION, &response)?;
-                refused.push(format!("reviewer {reviewer:?} is refused: {reason}"));
+            accepted.push((reviewers, response));
+        } else {
+            // One that is unknown makes the forge refuse all.
+            for reviewer in reviewers {
+                let one = std::slice::from_ref(reviewer);
+                let response = self.client.send(self.repository.request_reviews(number, one)).await?;
+                if response.is_success() {
+                    accepted.push((one, response));
+                } else {
+                    let reason = self.client.refused_part(OPERATION, &response)?;
+                    refused.push(format!("reviewer {reviewer:?} is refused: {}", reason_in_words(&reason)));
+                }
             }
         }
+        let mut dropped: Vec<&String> = accepted
+            .iter()
+            .flat_map(|(asked, answer)| teams_missing(asked, list(&answer.body, "")))
+            .collect();
+        if !dropped.is_empty() {
+            // A team that was asked before is in no answer.
+            let (_, document) = self.read(number, true).await?;
+            let present = texts(list(&document, "/requested_reviewers_teams"), "/name");
+            dropped.retain(|team| !is_among(&present, team_name(team)));
+        }
+        refused.extend(dropped.iter().map(|team| {
+            format!("reviewer {team:?} is refused: it is no team of an organization that owns the repository")
+        }));
         Ok(refused)
     }
 
@@ -192,20 +209,43 @@ impl<T: Transport> Gitea<T> {
         let mut accepted = texts(list(&document, "/assignees"), "/login");
         let added: Vec<_> = assignees.iter().filter(|name| !is_among(&accepted, name)).cloned().collect();
         let all = [accepted.as_slice(), added.as_slice()].concat();
-        if added.is_empty() || self.client.send(assign(&all)).await?.is_success() {
+        if added.is_empty() || self.refusal(OPERATION, self.client.send(assign(&all)).await)?.is_none() {
             return Ok(Vec::new());
         }
         let mut refused = Vec::new();
         for assignee in added {
             accepted.push(assignee.clone());
-            let response = self.client.send(assign(&accepted)).await?;
-            if !response.is_success() {
+            if let Some(reason) = self.refusal(OPERATION, self.client.send(assign(&accepted)).await)? {
                 accepted.pop();
-                let reason = self.client.refused_part(OPERATION, &response)?;
-                refused.push(format!("assignee {assignee:?} is refused: {reason}"));
+                refused.push(format!("assignee {assignee:?} is refused: {}", reason_in_words(&reason)));
             }
         }
         Ok(refused)
+    }
+
+    /// Returns the forge's reason to refuse an assignee; none if it has accepted all.
+    ///
+    /// # Errors
+    ///
+    /// If the failure may pass, so that a later round tries again.
+    fn refusal(
+        &self,
+        operation: &'static str,
+        answer: Result<ApiResponse, ForgeError>,
+    ) -> Result<Option<String>, ForgeError> {
+        let refused = answer.and_then(|response| match response.is_success() {
+            true => Ok(None),
+            false => self.client.refused_part(operation, &response).map(Some),
+        });
+        match refused {
+            Ok(refused) => Ok(refused),
+            // The server answers 500 about a user without access, and about an organization.
+            Err(ForgeError::Unavailable { detail, .. }) if is_about_assignee(&detail) => {
+                let reason = detail.split_once(": ").map_or(detail.as_str(), |(_, reason)| reason);
+                Ok(Some(reason.to_owned()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Finds all pull requests of heads and a base, newest first.
@@ -423,6 +463,34 @@ impl<T: Transport> Forge for Gitea<T> {
         let response = self.client.send(request).await?;
         merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
     }
+}
+
+/// Returns true if the server failed because of a user who cannot be assigned.
+fn is_about_assignee(detail: &str) -> bool {
+    let detail = detail.to_ascii_lowercase();
+    detail.starts_with("answers 5") && (detail.contains("assignee") || detail.contains("access to repo"))
+}
+
+/// Returns the server's reason to refuse a user or a team in plain words.
+fn reason_in_words(reason: &str) -> String {
+    match reason.to_ascii_lowercase() {
+        lower if !lower.contains("not exist") => reason.to_owned(),
+        lower if lower.starts_with("team") => "there is no such team".to_owned(),
+        _ => "there is no such user".to_owned(),
+    }
+}
+
+/// Returns the name of a team without that of its organization.
+fn team_name(team: &str) -> &str {
+    team.rsplit('/').next().unwrap_or(team)
+}
+
+/// Returns the teams among reviewers that an answer lacks.
+///
+/// In a repository of a user, all teams are dropped silently.
+fn teams_missing<'n>(asked: &'n [String], answer: &[Value]) -> Vec<&'n String> {
+    let present = texts(answer, "/team/name");
+    asked.iter().filter(|name| name.contains('/') && !is_among(&present, team_name(name))).collect()
 }
 
 /// Returns true if a user is among others.

@@ -69,12 +69,77 @@ async fn an_unknown_reviewer_leaves_the_pull_request() {
     let asked = NewPullRequest { reviewers: names(), assignees: names(), ..new("tagboat/web") };
     let opened = repository.forge().open(&asked).await.unwrap();
     assert!(opened.is_new);
-    let about_ghost = opened.refused.iter().filter(|sentence| sentence.contains("\"ghost\"")).count();
-    assert_eq!((opened.refused.len(), about_ghost), (2, 2), "{:?}", opened.refused);
+    let refused =
+        ["reviewer", "assignee"].map(|part| format!("{part} \"ghost\" is refused: there is no such user"));
+    assert_eq!(opened.refused, refused);
     let path = format!("pulls/{}", opened.pull_request.number);
     let document = repository.call("GET", &path, json!(null)).await;
     assert_eq!(document["requested_reviewers"][0]["login"], OTHER);
     assert_eq!(document["assignees"][0]["login"], OTHER);
+}
+
+/// The server answers 500, so the pull request was never complete and never refreshed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assignee_whom_the_server_cannot_assign_leaves_the_pull_request() {
+    let repository = GiteaRepository::new("assignees").await;
+    repository.branch("tagboat/web").await;
+    let organization = format!("{}-org", repository.name);
+    repository.wire.call("POST", "orgs", json!({"username": organization})).await;
+    let private = json!({"private": true});
+    repository.wire.call("PATCH", &format!("repos/{OWNER}/{}", repository.name), private).await;
+    let names = || vec![organization.clone(), OTHER.to_owned(), OWNER.to_owned()];
+    let refused = [
+        format!("assignee {organization:?} is refused: organization can't be added as assignee"),
+        format!("assignee {OTHER:?} is refused: user doesn't have access to repo"),
+    ];
+    let forge = repository.forge();
+    let asked = NewPullRequest {
+        assignees: names(),
+        completed_body: Some("complete".to_owned()),
+        ..new("tagboat/web")
+    };
+    let opened = forge.open(&asked).await.unwrap();
+    let all_begin = opened.refused.iter().zip(&refused).all(|(found, begin)| found.starts_with(begin));
+    assert!(opened.refused.len() == 2 && all_begin, "{:?}", opened.refused);
+    let pull_request = opened.pull_request;
+    assert_eq!(pull_request.body, "complete");
+    let edit = PullRequestEdit {
+        body: Some("edited".to_owned()),
+        added_assignees: names(),
+        ..PullRequestEdit::default()
+    };
+    let read = forge.get(pull_request.number).await.unwrap();
+    assert_eq!(forge.edit(&read, &edit).await.unwrap().body, "edited");
+    let path = format!("pulls/{}", pull_request.number);
+    let document = repository.call("GET", &path, json!(null)).await;
+    assert_eq!(document["assignees"].as_array().unwrap().len(), 1, "{document:#}");
+    assert_eq!(document["assignees"][0]["login"], OWNER);
+}
+
+/// A repository of a user drops all teams silently.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_team_that_cannot_review_is_told() {
+    let repository = GiteaRepository::new("teams").await;
+    repository.branch("tagboat/web").await;
+    repository.call("PUT", &format!("collaborators/{OTHER}"), json!({"permission": "write"})).await;
+    let sentence = |team: &str| {
+        format!("reviewer {team:?} is refused: it is no team of an organization that owns the repository")
+    };
+    for (others, head) in
+        [(vec![], "tagboat/web"), (vec![OTHER], "tagboat/two"), (vec!["ghost"], "tagboat/three")]
+    {
+        if head != "tagboat/web" {
+            repository.branch(head).await;
+        }
+        let mut reviewers = vec![format!("{OWNER}/ops"), "acme/ops".to_owned()];
+        reviewers.extend(others.iter().map(|name| (*name).to_owned()));
+        let opened = repository.forge().open(&NewPullRequest { reviewers, ..new(head) }).await.unwrap();
+        let mut expected = vec![sentence("bot/ops"), sentence("acme/ops")];
+        if others == ["ghost"] {
+            expected.insert(0, "reviewer \"ghost\" is refused: there is no such user".to_owned());
+        }
+        assert_eq!(opened.refused, expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
