@@ -11,6 +11,9 @@ const MAX_BODY: usize = 60_000;
 /// The note below a body that was cut.
 const CUT: &str = "(The rest is left out.)";
 
+/// The mark of a line that was cut.
+const MORE: &str = "…";
+
 /// Returns a body without the mark that labels, reviewers and assignees are still to be added.
 ///
 /// There is none without a last line, or without room for it.
@@ -93,6 +96,8 @@ fn body_of(text: &str, memory: &Memory) -> String {
 }
 
 /// Cuts a text at a line break, with room for the last line.
+///
+/// A first line without room is cut itself, so that something of the text remains.
 fn cut(text: &str, memory: &Memory, limit: Option<usize>) -> Result<String, TextError> {
     let limit = limit.unwrap_or(MAX_BODY);
     let text = text.trim_end();
@@ -112,7 +117,22 @@ fn cut(text: &str, memory: &Memory, limit: Option<usize>) -> Result<String, Text
         }
         kept.push_str(line);
     }
+    if kept.trim().is_empty() {
+        kept = beginning(text.trim_start(), room.saturating_sub(length(MORE)));
+    }
     Ok(format!("{}\n\n{CUT}", kept.trim_end()).trim_start().to_owned())
+}
+
+/// Returns the beginning of a text's first line, with the mark of a cut.
+fn beginning(text: &str, room: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let mut used = 0;
+    let fits = |one: &char| {
+        used += one.len_utf16();
+        used <= room
+    };
+    let kept: String = line.chars().take_while(fits).collect();
+    if kept.is_empty() { kept } else { kept + MORE }
 }
 
 /// Returns the length of a text in UTF-16 units, at least its number of characters.
@@ -145,7 +165,13 @@ mod tests {
             let is_whole = kept == body.trim_end();
             assert_eq!(is_whole, limit == 65_536, "{limit}");
             assert!(is_whole || kept.ends_with(CUT) || kept.is_empty(), "{limit}: {kept}");
-            assert!(kept.lines().all(|line| ["line of the body 🚢", "", CUT].contains(&line)), "{limit}");
+            let is_begin = |line: &str| {
+                line.strip_suffix(MORE).is_some_and(|begin| "line of the body 🚢".starts_with(begin))
+            };
+            let is_known = |line: &str| ["line of the body 🚢", "", CUT].contains(&line);
+            // Without room for a whole line, the first one is cut.
+            let is_cut = limit == 450 && kept.lines().next().is_some_and(is_begin);
+            assert!(kept.lines().skip(usize::from(is_cut)).all(is_known), "{limit}: {kept}");
             // The cut text is still ours.
             let edit = text("t", &body).refreshed(&pull_request("t", &opened), content).unwrap();
             assert_eq!(edit, PullRequestEdit::default(), "{limit}");
@@ -156,6 +182,33 @@ mod tests {
             error.to_string().starts_with("the pull request changes the images of 20 policies"),
             "{error}"
         );
+    }
+
+    /// A body of one very long line was cut to nothing.
+    #[test]
+    fn a_long_first_line_is_cut_at_a_character() {
+        let (owners, images) = (BTreeSet::from([owner("fleet")]), BTreeSet::from([image("web", "1")]));
+        let long = "🚢é".repeat(100_000);
+        for (body, begin) in [
+            (long.clone(), "🚢é🚢é"),
+            (format!("{long}\nsecond"), "🚢é🚢é"),
+            (format!("\n\n{long}"), "🚢é🚢é"),
+            (format!("first\n{long}"), "first\n\n(The rest"),
+        ] {
+            for limit in [Some(450), Some(4_000), None] {
+                let content = Content { owners: &owners, images: &images, limit };
+                let opened = text("t", &body).opened(content, false).unwrap().body;
+                let most = limit.unwrap_or(MAX_BODY);
+                assert!(length(&opened) <= most && Memory::of_body(&opened).is_some(), "{limit:?}");
+                let (kept, _) = Memory::split(&opened);
+                assert!(kept.starts_with(begin) && kept.ends_with(CUT), "{limit:?}: {kept}");
+                let is_filled = begin.starts_with("first") || length(&opened) + 3 > most;
+                assert!(is_filled, "{limit:?}: {}", length(&opened));
+                // The cut text is still ours.
+                let edit = text("t", &body).refreshed(&pull_request("t", &opened), content).unwrap();
+                assert_eq!(edit, PullRequestEdit::default(), "{limit:?}");
+            }
+        }
     }
 
     /// The line has grown, and the forge has a limit.
