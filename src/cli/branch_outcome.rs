@@ -178,8 +178,9 @@ impl Branch {
             BranchAction::Rebuilt => (BranchActionKind::Rebuilt, pushed()),
             BranchAction::Kept => (BranchActionKind::Kept, format!("branch '{name}' is up-to-date")),
             BranchAction::Left(reason) => (BranchActionKind::Left, format!("branch '{name}' {reason}")),
-            BranchAction::Failed { message } => {
-                (BranchActionKind::Failed, format!("branch '{name}' was not pushed: {message}"))
+            BranchAction::Failed { message, is_deletion } => {
+                let verb = if *is_deletion { "deleted" } else { "pushed" };
+                (BranchActionKind::Failed, format!("branch '{name}' was not {verb}: {message}"))
             }
             BranchAction::Deleted if is_dry_run => {
                 (BranchActionKind::Deleted, format!("would delete branch '{name}'"))
@@ -261,6 +262,28 @@ impl PullRequest {
             reason,
             body: outcome.body.clone(),
             warnings: outcome.warnings(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A refused deletion was called a refused push.
+    #[test]
+    fn a_failure_is_called_by_its_action() {
+        for (is_deletion, verb) in [(false, "pushed"), (true, "deleted")] {
+            let outcome = BranchOutcome {
+                branch: "tagboat/web".parse().unwrap(),
+                action: BranchAction::Failed { message: "no".to_owned(), is_deletion },
+                tip: None,
+                commit: None,
+                message: String::new(),
+                dropped: Vec::new(),
+            };
+            let message = Branch::of(&outcome, "main", false).message;
+            assert_eq!(message, format!("branch 'tagboat/web' was not {verb}: no"));
         }
     }
 }

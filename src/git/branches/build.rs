@@ -174,7 +174,10 @@ impl<P: Proposer> BranchAttempt<P> {
     fn set_outcomes(&mut self, branch: &Branch, failure: Option<&String>) {
         let is_deleted = self.deleted.contains(&branch.name);
         let action = |decision: Decision| match (decision, failure) {
-            (_, Some(message)) => Some(BranchAction::Failed { message: message.clone() }),
+            (decision, Some(message)) => {
+                let is_deletion = decision == Decision::Delete;
+                Some(BranchAction::Failed { message: message.clone(), is_deletion })
+            }
             (Decision::Nothing, None) => is_deleted.then_some(BranchAction::Deleted),
             (Decision::Create, None) => Some(BranchAction::Created),
             (Decision::Rebuild, None) => Some(BranchAction::Rebuilt),

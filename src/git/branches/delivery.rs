@@ -159,7 +159,7 @@ impl<P: Proposer> BranchAttempt<P> {
     /// Keeps the failures of branches, which the next attempt of the transaction does not repeat.
     fn keep_failures(&mut self) {
         for outcome in self.states.iter().flat_map(|state| state.outcomes.values()) {
-            if let BranchAction::Failed { message } = &outcome.action {
+            if let BranchAction::Failed { message, .. } = &outcome.action {
                 self.failed.insert(outcome.branch.clone(), message.clone());
             }
         }
@@ -203,7 +203,8 @@ impl<P: Proposer> BranchAttempt<P> {
                     }
                 }
                 Some(PushResult::Refused(message) | PushResult::Unknown(message)) => {
-                    outcome.action = BranchAction::Failed { message: message.clone() };
+                    outcome.action =
+                        BranchAction::Failed { message: message.clone(), is_deletion: new.is_none() };
                     outcome.dropped.clear();
                 }
                 Some(PushResult::Stale) | None => {}

@@ -245,10 +245,12 @@ pub enum BranchAction {
     Kept,
     /// The branch was left as it is.
     Left(LeftReason),
-    /// The branch could not be pushed.
+    /// The branch could not be pushed or deleted.
     Failed {
         /// The error, as one sentence.
         message: String,
+        /// True if it was to be deleted.
+        is_deletion: bool,
     },
     /// The branch was deleted.
     Deleted,

@@ -166,7 +166,7 @@ impl<P: Proposer> BranchAttempt<P> {
     fn fail_branch(&mut self, branch: &BranchName, message: &str) {
         for state in self.open() {
             if let Some(outcome) = state.outcomes.get_mut(branch) {
-                outcome.action = BranchAction::Failed { message: message.to_owned() };
+                outcome.action = BranchAction::Failed { message: message.to_owned(), is_deletion: false };
             }
         }
     }

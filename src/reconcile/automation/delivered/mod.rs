@@ -96,7 +96,7 @@ impl Delivered {
     /// Returns the error of branches that could not be pushed, if there are any.
     pub fn failure(&self) -> Option<UndeliveredBranches> {
         let mut messages = self.branches.iter().filter_map(|branch| match &branch.action {
-            BranchAction::Failed { message } => Some(message),
+            BranchAction::Failed { message, .. } => Some(message),
             _ => None,
         });
         let message = messages.next()?.clone();

@@ -205,8 +205,10 @@ fn messages_and_events_show_the_names_of_branches_without_secrets() {
 
 #[test]
 fn a_failure_names_the_first_branch_and_counts_the_others() {
-    let failed =
-        |name: &str| branch(name, BranchAction::Failed { message: format!("{name} was refused") }, None);
+    let failed = |name: &str| {
+        let message = format!("{name} was refused");
+        branch(name, BranchAction::Failed { message, is_deletion: false }, None)
+    };
     let kept = || branch("z", BranchAction::Kept, None);
     for (branches, expected) in [
         (vec![kept()], None),
