@@ -168,6 +168,15 @@ impl Conclusion {
         }
     }
 
+    /// Replaces the reason, if the run stopped.
+    #[must_use]
+    pub fn with_reason(mut self, reason: Reason) -> Self {
+        if let Self::Stall(failure) | Self::Failure(failure) = &mut self {
+            failure.reason = reason;
+        }
+        self
+    }
+
     /// Adds a hint, if there is one and the run stopped.
     #[must_use]
     pub fn with_hint(mut self, hint: Option<&str>) -> Self {

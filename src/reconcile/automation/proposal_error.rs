@@ -4,6 +4,7 @@ use tagboat_api::Reason;
 
 use super::branch_plan::BranchPlanError;
 use super::conclusion::Stage;
+use super::delivery::TextError;
 use super::request::RequestError;
 use crate::error::ReconcileError;
 use crate::message::TemplateError;
@@ -36,6 +37,9 @@ pub enum ProposalError {
     /// The template of the message cannot be parsed or rendered.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// The text of a pull request cannot be rendered.
+    #[error(transparent)]
+    Text(#[from] TextError),
 }
 
 impl ProposalError {
@@ -45,7 +49,7 @@ impl ProposalError {
             Self::Selection(error) => stage_of(error),
             Self::Branches(_) => Stage::Source,
             Self::NoPath { .. } | Self::Plan(_) | Self::Diff(_) => Stage::Update,
-            Self::Template(_) => Stage::Push,
+            Self::Template(_) | Self::Text(_) => Stage::Push,
         }
     }
 }

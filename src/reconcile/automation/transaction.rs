@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::settings::{AutomationSettings, Delivery, MergeTime};
-use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
 use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
@@ -16,7 +16,7 @@ use super::forge_login::{ForgeAccessError, forge_access};
 use super::forge_signing::forge_signing;
 use super::login::{LoggedIn, LoginOptions};
 use super::proposal::{Detail, MessageSource, UpdateProposal};
-use super::proposal_error::stage_of;
+use super::proposal_error::{ProposalError, stage_of};
 use super::pull_requests::{PullRequestQueue, PullRequestRun, PullRequestSetupError};
 use super::request::{self, ImageOverrides, Request};
 use super::reverts::{Reverts, StatusBaseline};
@@ -351,7 +351,13 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, Box<UpdatePr
             };
             Conclusion::Success { outcome, policies }
         }
-        Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
+        Err(Failure::Proposer(error)) => {
+            let conclusion = Conclusion::stopped(error.stage(), &error);
+            match error {
+                ProposalError::Text(_) => conclusion.with_reason(Reason::InvalidSettings),
+                _ => conclusion,
+            }
+        }
         Err(Failure::Sync(error)) => {
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
             let conclusion = Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint());

@@ -186,6 +186,46 @@ async fn templates_make_title_and_body() {
     assert!(pull["body"].as_str().unwrap().starts_with("Images: 5.0.3\n"), "{pull:#}");
 }
 
+/// The branch was pushed, and then there was no pull request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_cannot_be_rendered_pushes_nothing() {
+    let fleet = Fleet::new("no-text").await;
+    for annotation in ["pull-request-title", "pull-request-body"] {
+        // The name of the field is wrong, and the template is one.
+        fleet.write(&json!({ annotation: "{{ (index .Changed.Changes 0).Nope }}" }), "5.0.3");
+        for arguments in [&[][..], &["--dry-run"]] {
+            let failed = fleet.run_with(arguments).with_status(1);
+            let begin = format!(
+                "default/fleet: failed to update source: the annotation tagboat.dev/{annotation} cannot be rendered: "
+            );
+            assert!(failed.only_error().starts_with(&begin), "{failed:?}");
+        }
+        assert_eq!((fleet.pulls().await, fleet.forge.tip(BRANCH).await), (vec![], None));
+        for condition in ["Delivery", "Ready"] {
+            let told = fleet.condition(condition);
+            let begin = format!(
+                "False InvalidSettings failed to update source: the annotation tagboat.dev/{annotation}"
+            );
+            assert!(told.starts_with(&begin), "{told}");
+        }
+    }
+    fleet.write(&json!({}), "5.0.3");
+    let report = fleet.run();
+    assert_eq!(action(&report), "opened");
+    let number = fleet.pull().await["number"].clone();
+    assert_eq!(fleet.delivery(), format!("True Current 1 open: #{number}"));
+    // An open one stays as it is.
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.write(&json!({"pull-request-body": "{{ .Nope }}"}), "6.0.0");
+    fleet.run_with(&[]).with_status(1);
+    assert_eq!(
+        (fleet.pull().await["title"].clone(), fleet.forge.tip(BRANCH).await),
+        (json!("Update podinfo to 5.0.3"), tip)
+    );
+    let told = fleet.delivery();
+    assert!(told.ends_with(&format!("; 1 open: #{number}")), "{told}");
+}
+
 /// The answer was a bare 404.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_url_of_the_api_is_told() {

@@ -211,6 +211,17 @@ impl Delivered {
     }
 }
 
+/// Adds the known list of open pull requests to a message.
+///
+/// `listed` are those that the condition of an earlier run lists.
+fn with_listed(message: &str, outcome: &DeliveryOutcome, listed: Option<BTreeSet<u64>>) -> String {
+    let known = outcome.progress().map(PullRequestProgress::listed);
+    match known.or_else(|| listed.filter(|open| !open.is_empty())) {
+        Some(open) => with_open(message, &open),
+        None => message.to_owned(),
+    }
+}
+
 /// Returns the open pull requests that the condition of an earlier run lists.
 ///
 /// There may be no list in a condition that names a problem.

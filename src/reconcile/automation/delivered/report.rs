@@ -101,13 +101,13 @@ impl Report {
         }
         match (outcome, conclusion) {
             (_, Conclusion::Stall(failure)) if failure.reason == Reason::InvalidBranch => {
-                let known = outcome.progress().map(PullRequestProgress::listed);
-                let open = known.or_else(|| listed.filter(|open| !open.is_empty()));
-                let message = match open {
-                    Some(open) => with_open(&failure.message, &open),
-                    None => failure.message.clone(),
-                };
+                let message = with_listed(&failure.message, outcome, listed);
                 builder.set(ConditionType::Delivery, False, Reason::InvalidBranch, &message);
+            }
+            // The text of a pull request cannot be rendered, so nothing was pushed.
+            (_, Conclusion::Failure(failure)) if failure.reason == Reason::InvalidSettings => {
+                let message = with_listed(&failure.message, outcome, listed);
+                builder.set(ConditionType::Delivery, False, Reason::InvalidSettings, &message);
             }
             (DeliveryOutcome::Unknown, _) => return self,
             (DeliveryOutcome::Push, _) => builder.remove(ConditionType::Delivery),

@@ -20,6 +20,27 @@ use crate::git::{
 use crate::update::{
     Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex, TreePath, divide, edits_in, have_values,
 };
+/// Renders the text of a branch's pull request.
+///
+/// Without a text there is no pull request, so the branch is not pushed either.
+fn check_text(
+    run: &PullRequestRun,
+    (branch, content): (&BranchName, &BranchContent),
+    progress: Progress,
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<(), ProposalError> {
+    let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
+    let is_interrupted = || {
+        interrupt.set((checkpoint.borrow_mut())(progress).err());
+        interrupt.get().is_some()
+    };
+    let checked = run.check_text(branch, content, &is_interrupted);
+    match interrupt.get() {
+        Some(interrupt) => Err(PlanError::Interrupted(interrupt).into()),
+        None => Ok(checked?),
+    }
+}
+
 impl Proposer for UpdateProposal {
     type Error = ProposalError;
 
@@ -161,8 +182,11 @@ impl Proposer for UpdateProposal {
         let (mut drafts, mut contents, mut setters) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for (branch, part) in bundles.into_keys().zip(parts).filter(|(_, part)| !part.edits.is_empty()) {
             let message = self.message.render(&self.update, (plan, &part.result), checkpoint)?;
-            if self.pull_requests.is_some() {
-                contents.insert(branch.clone(), self.message.content(&self.update, &part.result, &message));
+            if let Some(run) = &self.pull_requests {
+                let content = self.message.content(&self.update, &part.result, &message);
+                let progress = Progress { files: plan.files, edits: part.result.edits() };
+                check_text(run, (&branch, &content), progress, checkpoint)?;
+                contents.insert(branch.clone(), content);
             }
             self.wait.add_branch(branch.clone(), self.message.change(&self.update, &part.result));
             setters.insert(branch.clone(), part.setters());

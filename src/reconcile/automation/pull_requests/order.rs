@@ -7,7 +7,9 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
 
 use super::super::delivered::Delivered;
-use super::super::delivery::{BranchState, CautiousAutomation, ImageHash, LeftBranch, OwnerHash, PolicyHash};
+use super::super::delivery::{
+    BranchState, CautiousAutomation, ImageHash, LeftBranch, OwnerHash, PolicyHash, TextSource,
+};
 use super::super::waiting::{Closed, Wait, WriteGate};
 use super::progress::PullRequestProgress;
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
@@ -23,6 +25,21 @@ pub struct BranchContent {
 }
 
 impl BranchContent {
+    /// Returns the source of the texts with the templates of an automation's settings.
+    pub(super) fn source<'a>(
+        &'a self,
+        settings: &'a PullRequestSettings,
+        language: TemplateLanguage,
+    ) -> TextSource<'a> {
+        TextSource {
+            data: &self.data,
+            message: self.message.as_deref(),
+            title: settings.title.text(),
+            body: settings.body.text(),
+            language,
+        }
+    }
+
     /// Returns the policies whose values the branch changes, with their images.
     pub fn images(&self) -> BTreeSet<ImageHash> {
         self.data.images().into_iter().map(|image| ImageHash::of(&image.policy, &image.image)).collect()

@@ -10,7 +10,8 @@ use tagboat_api::{ImageUpdateAutomation, ObjectName, Reason};
 use super::super::branch_plan::BranchPlan;
 use super::super::delivered::{Delivered, listed};
 use super::super::delivery::{
-    CautiousAutomation, ImageHash, OwnerHash, PolicyHash, UnsupportedSetting, check_support,
+    CautiousAutomation, ImageHash, OwnerHash, PolicyHash, PullRequestText, TextError, UnsupportedSetting,
+    check_support,
 };
 use super::super::forge_login::{ForgeAccess, ForgeAccessError};
 use super::super::waiting::WriteGate;
@@ -151,6 +152,24 @@ impl PullRequestRun {
     /// Records the other automations of the repository that want a more cautious merge.
     pub fn set_cautious(&mut self, cautious: Vec<CautiousAutomation>) {
         self.cautious = cautious;
+    }
+
+    /// Renders the text of a branch's pull request, as far as this automation makes it.
+    ///
+    /// # Errors
+    ///
+    /// If a template cannot be rendered, or was interrupted.
+    pub fn check_text(
+        &self,
+        branch: &BranchName,
+        content: &BranchContent,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), TextError> {
+        if self.settings.title.text().is_none() && self.settings.body.text().is_none() {
+            return Ok(());
+        }
+        let source = content.source(&self.settings, self.language);
+        PullRequestText::render(&[source], branch.as_str(), self.base.as_str(), is_interrupted).map(drop)
     }
 
     /// Records the changes that the branches make.

@@ -299,16 +299,7 @@ fn render(
 ) -> Result<Option<PullRequestText>, TextError> {
     let sources: Vec<TextSource<'_>> = orders
         .iter()
-        .filter_map(|order| {
-            let content = order.contents.get(branch)?;
-            Some(TextSource {
-                data: &content.data,
-                message: content.message.as_deref(),
-                title: order.settings.title.text(),
-                body: order.settings.body.text(),
-                language: order.language,
-            })
-        })
+        .filter_map(|order| Some(order.contents.get(branch)?.source(&order.settings, order.language)))
         .collect();
     if sources.is_empty() {
         return Ok(None);
