@@ -14,6 +14,7 @@ use super::delivery::{
 use super::pull_requests::Snapshot;
 use super::request::Request;
 use crate::error::ReconcileError;
+use crate::git::checkout::CheckoutReference;
 use crate::git::outcome::Target;
 use crate::git::{Author, BranchFacts, BranchName, Refresh};
 use crate::message::PolicyImage;
@@ -197,6 +198,23 @@ pub fn base(
         Some(refspec) => Err(BranchSourceError::Refspec { refspec: refspec.to_string() }),
         None => Ok(Some(base)),
     }
+}
+
+/// Divides the selected policies of an automation into bundles on a base.
+///
+/// # Errors
+///
+/// If the template is none, or renders to the base.
+pub fn bundles_on(
+    automation: &ImageUpdateAutomation,
+    settings: &AutomationSettings,
+    base: &BranchName,
+    (request, policies): (&Request, &[Arc<ImagePolicy>]),
+) -> Result<Bundles, BundleError> {
+    let checkout = CheckoutReference::Branch(base.clone());
+    let push = base.clone();
+    let target = Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() };
+    BranchNaming::of(automation, settings, &target, base.clone()).bundles(request, policies)
 }
 
 /// Returns the rule for rebuilding branches.
@@ -384,7 +402,6 @@ impl BranchPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::checkout::CheckoutReference;
 
     #[test]
     fn own_branches_are_made_on_a_branch() {

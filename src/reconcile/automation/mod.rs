@@ -33,6 +33,7 @@ pub mod forge_signing;
 pub mod login;
 pub mod observations;
 pub mod places;
+pub mod preflight;
 pub mod proposal;
 pub mod proposal_error;
 pub mod provider_login;

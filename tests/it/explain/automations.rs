@@ -172,6 +172,87 @@ fn what_is_wrong_exits_with_1() {
     }
 }
 
+/// They were called open, and their images written on the next run, which stalls.
+#[test]
+fn settings_and_sources_with_which_a_run_stalls_are_not_open() {
+    let git = json!({"commit": {"author": {"email": "bot@example.com"}}});
+    let pull_requests = json!({"tagboat.dev/delivery": "pull-request"});
+    let web = web("2.0.0");
+    let https = "https://git.example.com/acme/fleet.git";
+    let gitea = json!({"tagboat.dev/forge": "gitea"});
+    let with = |annotations: &Value, name: &str, value: &str| {
+        let mut all = annotations.clone();
+        all[format!("tagboat.dev/{name}")] = json!(value);
+        all
+    };
+    for (annotations, source, url, words) in [
+        (
+            &pull_requests,
+            &json!({}),
+            https,
+            Some("the host git.example.com of the git URL is no known forge: "),
+        ),
+        (
+            &pull_requests,
+            &gitea,
+            "ssh://git@git.example.com/acme/fleet",
+            Some("the git URL uses ssh, whose key is no login "),
+        ),
+        (&pull_requests, &gitea, https, None),
+        (
+            &with(&pull_requests, "pull-request-labels", "[images]"),
+            &json!({"tagboat.dev/forge": "bitbucket-data-center"}),
+            "https://git.example.com/scm/acme/fleet.git",
+            Some("tagboat.dev/pull-request-labels"),
+        ),
+        (
+            &with(&pull_requests, "push-branch", "main"),
+            &gitea,
+            https,
+            Some("renders to main for ImagePolicy shop/web, which is "),
+        ),
+        (
+            &pull_requests,
+            &json!({"tagboat.dev/forge": "git"}),
+            https,
+            Some("annotation tagboat.dev/forge has the value `git`: "),
+        ),
+        (
+            &json!({"tagboat.dev/signed-by": "forge"}),
+            &gitea,
+            https,
+            Some("annotation tagboat.dev/signed-by is `forge`, and gitea does not sign commits"),
+        ),
+        // Our own commits are pushed instead.
+        (&json!({"tagboat.dev/signed-by": "forge-or-key"}), &gitea, https, None),
+    ] {
+        let source = json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"namespace": "shop", "name": "fleet", "annotations": source},
+            "spec": {"interval": "1m", "url": url, "ref": {"branch": "main"}},
+        });
+        for is_suspended in [false, true] {
+            let spec = json!({"git": git, "suspend": is_suspended});
+            let ended = explain(&[app(annotations, &spec), web.clone(), source.to_string()], &JSON);
+            let document = ended.json();
+            let words = words.filter(|_| !is_suspended);
+            assert_eq!(document["open"], words.is_none(), "{document:#}");
+            let Some(words) = words else { continue };
+            assert!(document["error"].as_str().unwrap().contains(words), "{document:#}");
+            let reason = document["policies"][0]["reason"].as_str().unwrap();
+            assert!(reason.starts_with("not written yet: ") && reason.contains(words), "{reason}");
+        }
+    }
+}
+
+/// It was called open.
+#[test]
+fn an_invalid_selector_is_not_open() {
+    let spec = json!({"policySelector": {"matchLabels": {"a b": "c"}}});
+    let document = explain(&[app(&json!({}), &spec), web("2.0.0")], &JSON).with_status(1).json();
+    assert_eq!((&document["open"], &document["policies"]), (&json!(false), &json!([])), "{document:#}");
+}
+
 /// They were called open, and `tagboat run` refuses to begin.
 #[test]
 fn what_a_run_refuses_is_not_open() {

@@ -74,6 +74,14 @@ impl Fleet {
         run(self.command().args(arguments))
     }
 
+    /// Explains the automation with the fleet's state.
+    pub(super) fn explain(&self) -> Run {
+        let mut command = tagboat();
+        command.args(["explain", "automation", "fleet", "--output", "json", "--policies"]);
+        command.arg(self.root.path().join("manifests")).arg("--state").arg(self.root.path().join("state"));
+        run(&mut command)
+    }
+
     /// The command of a run with the fleet's state.
     pub(super) fn command(&self) -> Command {
         let mut command = tagboat();

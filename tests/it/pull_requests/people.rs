@@ -38,12 +38,20 @@ async fn a_refusal_stands_until_there_is_a_new_image() {
         assert_eq!(report["branches"][0]["reason"], "closed-by-a-person");
         assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, tip.clone()));
         assert_eq!(fleet.delivery(), format!("True Current refused by a person: #{number}"));
+        // It was called written.
+        let held = fleet.explain().with_status(1).json()["policies"][0].clone();
+        let reason = format!("a person has closed pull request #{number} without a merge; ");
+        assert_eq!(held["state"], "held", "{held:#}");
+        assert!(held["reason"].as_str().unwrap().starts_with(&reason), "{held:#}");
     }
     // It is taken up again once it is open again.
     fleet.edit(number, json!({"state": "open"})).await;
     assert_eq!(action(&fleet.run()), "refreshed");
     fleet.edit(number, json!({"state": "closed"})).await;
+    fleet.run();
     fleet.write(&json!({}), "6.0.0");
+    let due = fleet.explain().with_status(0).json()["policies"][0].clone();
+    assert_eq!(due["state"], "written", "{due:#}");
     assert_eq!(action(&fleet.run()), "opened");
     assert_eq!(fleet.pulls().await.len(), 2);
 }

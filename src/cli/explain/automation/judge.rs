@@ -10,6 +10,7 @@ use tagboat_api::{Condition, ImagePolicy, ImageRef, Reason};
 
 use super::facts::{Facts, Origin};
 use super::held::ExplainedHold;
+use super::refused::RefusedImages;
 use super::report::{
     ClosingRule, ExplainedPolicy, ExplainedRule, ExplainedWait, Explanation, NextChange, PolicyState,
 };
@@ -95,6 +96,7 @@ pub(super) fn explain(facts: &Facts, moment: Moment) -> Explanation {
         closed: None,
     };
     let agenda = judge.agenda(&name);
+    judge.judge_stall();
     judge.judge_rules(agenda.as_ref(), &mut explanation);
     judge.judge_run();
     judge.judge_policies(&mut explanation);
@@ -192,21 +194,49 @@ impl Judge<'_> {
         }
     }
 
+    /// Closes the automation if no run begins, besides invalid settings.
+    ///
+    /// A controller reconciles a stalled object again once something has changed, so its condition is current. `tagboat run`
+    /// tries again each time.
+    fn judge_stall(&mut self) {
+        let policies = self.facts.policies.iter().map(AsRef::as_ref);
+        let request = request::of_automation(&self.facts.automation, policies, &ImageOverrides::new());
+        let is_of_cluster = self.facts.origin != Origin::Manifests;
+        let is_stalled = is_of_cluster && conditions::is_stalled(&self.status.conditions);
+        let stall = match request {
+            Err(error) => Some(chain(&error)),
+            Ok(_) => self.failure().filter(|_| is_stalled),
+        };
+        if let Some(sentence) = stall {
+            self.refusal.get_or_insert(sentence.clone());
+            self.obstacle.get_or_insert(sentence.clone());
+            self.fail(sentence);
+        }
+    }
+
+    /// Returns the failure of the last run, if it failed.
+    fn failure(&self) -> Option<String> {
+        let stalled = self.message(ConditionType::Stalled, ConditionStatus::True);
+        let failed = stalled.or_else(|| self.message(ConditionType::Ready, ConditionStatus::False))?;
+        Some(format!("the last run failed: {failed}"))
+    }
+
+    /// Returns the message and reason of a condition with a status.
+    fn message(&self, type_: ConditionType, status: ConditionStatus) -> Option<String> {
+        let conditions = &self.status.conditions;
+        let found = conditions::find(conditions, type_).filter(|one| one.status == status.to_string())?;
+        Some(format!("{} ({})", found.message, found.reason))
+    }
+
     /// Judges the last run.
     fn judge_run(&mut self) {
-        let message = |type_, status: ConditionStatus| {
-            let conditions = &self.status.conditions;
-            let found = conditions::find(conditions, type_).filter(|one| one.status == status.to_string())?;
-            Some(format!("{} ({})", found.message, found.reason))
-        };
-        let stalled = message(ConditionType::Stalled, ConditionStatus::True);
-        let failed = stalled.or_else(|| message(ConditionType::Ready, ConditionStatus::False));
-        if let Some(message) = failed {
-            let sentence = format!("the last run failed: {message}");
+        if let Some(sentence) = self.failure() {
             self.obstacle.get_or_insert(sentence.clone());
-            self.errors.push(sentence);
+            if !self.errors.contains(&sentence) {
+                self.errors.push(sentence);
+            }
         }
-        if let Some(message) = message(ConditionType::Delivery, ConditionStatus::False) {
+        if let Some(message) = self.message(ConditionType::Delivery, ConditionStatus::False) {
             self.errors.push(format!("not every branch is delivered: {message}"));
         }
         if self.facts.automation.spec.suspend {
@@ -230,6 +260,16 @@ impl Judge<'_> {
         let reported = last_run.wait.clone();
         let reported = reported.filter(|wait| self.lasts(wait, gate.as_ref(), &request.groups));
         let held = self.held(last_run.held.as_ref());
+        let is_same = |policy: &ObjectName| {
+            let image = wanted.get(&policy.name);
+            let was_wanted = image.is_some() && self.status.observed_policies.get(&policy.name) == image;
+            was_wanted && !last_run.kept_out(&policy.name, image)
+        };
+        let refused = self.settings.as_ref().and_then(|settings| {
+            let policies = self.facts.policies.as_slice();
+            RefusedImages::of(&self.facts.automation, settings, (&request, policies), is_same)
+        });
+        explanation.notes.extend(refused.as_ref().and_then(RefusedImages::note));
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (policy, _) in request.update.setters.selected() {
@@ -259,6 +299,8 @@ impl Judge<'_> {
                 let unusable = request.unusable.iter().find(|unusable| unusable.policy == *policy);
                 let reason = unusable.map_or_else(|| self.no_image(policy), ToString::to_string);
                 (PolicyState::NoImage, reason)
+            } else if let Some(reason) = refused.as_ref().and_then(|refused| refused.reason(policy)) {
+                (PolicyState::Held, reason)
             } else if is_written {
                 (PolicyState::Written, self.written().to_owned())
             } else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::ImagePolicy;
+use tagboat_api::settings::AutomationSettings;
 
 use super::facts::{Facts, Found, Origin};
 use crate::cli::Failure;
@@ -14,7 +15,9 @@ use crate::cli::inputs::read_manifests_in_part;
 use crate::cli::namespace_rules::namespace_rules;
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::objects::manifests::{Defect, LoadResult, StateDirectory, StateError};
+use crate::objects::manifests::{Defect, LoadResult, Manifests, StateDirectory, StateError};
+use crate::reconcile::automation::preflight;
+use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::waiting::NamespaceRules;
 
 /// Reads the automation of a query and its policies, with their statuses in the state.
@@ -62,12 +65,27 @@ pub(super) fn facts(
             facts.policies = policies.collect::<Result<_, _>>().map_err(failed)?;
         }
     }
+    facts.refusals.extend(refusal(&facts, &manifests));
     let rules = namespace_rules(&manifests).map_err(|error| error.to_string());
     match rules.and_then(|rules| rules.read(&name.namespace).map_err(|error| chain(&error))) {
         Ok(rules) => facts.rules = rules,
         Err(error) => facts.refusals.push(error),
     }
     Ok(Found::Facts(Box::new(facts)))
+}
+
+/// Returns the error with which `tagboat run` does not begin, if there is one.
+///
+/// Invalid settings and selectors are told in any case. Manifests without the GitRepository are not all that a run needs.
+fn refusal(facts: &Facts, manifests: &Manifests) -> Option<String> {
+    let automation = &facts.automation;
+    let ObjectName { namespace, name } = automation.git_repository();
+    let repository = manifests.git_repository(&namespace, &name).filter(|_| !automation.spec.suspend)?;
+    let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
+    let policies = facts.policies.iter().map(AsRef::as_ref);
+    let request = request::of_automation(automation, policies, &ImageOverrides::new()).ok()?;
+    let checked = preflight::check((automation, &settings), repository, (&request, &facts.policies));
+    checked.err().map(|error| chain(&error))
 }
 
 /// Returns a note if there is no state directory.

@@ -5,7 +5,7 @@
 //! | `facts` | the automation with its policies, and the windows and freezes of its Namespace |
 //! | `cluster`, `manifests` | the facts in a cluster; those of manifests and a state directory |
 //! | `judge` | the facts and a time → the explanation |
-//! | `held` | the images that the status names as held |
+//! | `held`, `refused` | the images that the status names as held; those of pull requests that people have closed |
 //! | `report` | the explanation as JSON and as text |
 
 mod cluster;
@@ -15,6 +15,7 @@ mod judge;
 #[cfg(test)]
 mod judge_tests;
 mod manifests;
+mod refused;
 mod report;
 
 use std::path::PathBuf;

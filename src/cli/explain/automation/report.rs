@@ -98,7 +98,7 @@ pub(super) struct ExplainedPolicy {
 pub(super) enum PolicyState {
     /// It is written, or nothing holds it back.
     Written,
-    /// It was reverted in git, and is not written again.
+    /// People took it back in git, or closed its pull request.
     Held,
     /// It may not be written yet.
     Waiting,

@@ -13,6 +13,9 @@ const OPEN: &str = " open";
 /// The text between the parts of a message.
 pub(super) const PART: &str = "; ";
 
+/// The beginning of the part with the pull requests that people have refused.
+pub(super) const REFUSED: &str = "refused by a person: ";
+
 /// The beginning of the last part of the message of a failure.
 pub(super) const RETRY: &str = "the next retry is at ";
 
@@ -41,8 +44,14 @@ pub(super) fn list(open: &BTreeSet<u64>) -> String {
     format!("{}{OPEN}{numbers}", open.len())
 }
 
+/// Returns the refused pull requests in the message of a condition without a problem.
+pub fn refused_in(message: &str) -> BTreeSet<u64> {
+    let refused = message.split(PART).find_map(|part| part.strip_prefix(REFUSED));
+    refused.and_then(numbers).unwrap_or_default()
+}
+
 /// Returns numbers as a text; of very many, the first ones.
-pub(super) fn named(numbers: &BTreeSet<u64>) -> String {
+pub fn named(numbers: &BTreeSet<u64>) -> String {
     let named: Vec<String> = numbers.iter().take(NAMED).map(|number| format!("#{number}")).collect();
     named.join(", ")
 }
@@ -54,8 +63,12 @@ fn read_list(text: &str) -> Option<BTreeSet<u64>> {
     if rest.is_empty() {
         return (count == 0).then(BTreeSet::new);
     }
-    let number = |number: &str| number.strip_prefix('#')?.parse().ok();
-    rest.strip_prefix(": ")?.split(", ").map(number).collect()
+    numbers(rest.strip_prefix(": ")?)
+}
+
+/// Reads numbers such as `#12, #14`.
+fn numbers(text: &str) -> Option<BTreeSet<u64>> {
+    text.split(", ").map(|number| number.strip_prefix('#')?.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -72,6 +85,14 @@ mod tests {
             ("", vec![]),
         ] {
             assert_eq!(open_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
+        }
+        for (message, expected) in [
+            ("2 open: #12, #14; refused by a person: #9, #10; a change waits", vec![9, 10]),
+            ("refused by a person: #9", vec![9]),
+            ("refused by a person: nobody", vec![]),
+            ("no pull request is open", vec![]),
+        ] {
+            assert_eq!(refused_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
         }
         for (message, expected) in [
             ("no rule; 2 open: #12, #14; the next retry is at 2026-01-01T00:00:05Z", Some(vec![12, 14])),

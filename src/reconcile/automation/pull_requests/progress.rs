@@ -7,7 +7,7 @@ use tagboat_api::Reason;
 
 use super::super::delivery::{PastPullRequest, PullRequestReason};
 use super::super::waiting::Closed;
-use super::open_list::{NAMED, PART, RETRY, list, named, with_open};
+use super::open_list::{NAMED, PART, REFUSED, RETRY, list, named, with_open};
 use super::outcome::{
     OWNED_BY_OTHERS, OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of,
 };
@@ -188,7 +188,7 @@ impl PullRequestProgress {
             parts.push(list(&open));
         }
         if !refused.is_empty() {
-            parts.push(format!("refused by a person: {}", named(&refused)));
+            parts.push(format!("{REFUSED}{}", named(&refused)));
         }
         if parts.is_empty() {
             parts.push("no pull request is open".to_owned());

@@ -3,6 +3,7 @@
 mod states;
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -28,6 +29,8 @@ struct Case {
     /// The condition `type status reason message`, in its parts.
     condition: Option<[&'static str; 4]>,
     is_suspended: bool,
+    /// True if there is another policy `api`, whose image `1.0.0` the last run wanted.
+    has_api: bool,
     refusals: &'static [&'static str],
     origin: Origin,
     at: &'static str,
@@ -43,6 +46,7 @@ impl Default for Case {
             observed: Some("1.0.0"),
             condition: None,
             is_suspended: false,
+            has_api: false,
             refusals: &[],
             origin: Origin::Cluster { controller: "flux-system".to_owned() },
             at: NOON,
@@ -57,6 +61,9 @@ impl Case {
         let mut status = json!({});
         if let Some(tag) = self.observed {
             status["observedPolicies"] = json!({"web": image(tag)});
+            if self.has_api {
+                status["observedPolicies"]["api"] = image("1.0.0");
+            }
             status["lastAutomationRunTime"] = json!("2026-12-01T00:00:00Z");
         }
         if let Some([type_, is, reason, message]) = self.condition {
@@ -73,15 +80,19 @@ impl Case {
             },
             "status": status,
         }));
-        let policy = serde_json::from_value(json!({
-            "metadata": {"namespace": "shop", "name": "web"},
-            "spec": {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "*"}}},
-            "status": {"latestRef": self.wanted.map(image)},
-        }));
+        let policy = |name: &str, tag: Option<&str>| {
+            let policy = serde_json::from_value(json!({
+                "metadata": {"namespace": "shop", "name": name},
+                "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
+                "status": {"latestRef": tag.map(image)},
+            }));
+            Arc::new(policy.unwrap())
+        };
+        let api = self.has_api.then(|| policy("api", Some("1.0.0")));
         let namespace: BTreeMap<String, String> = serde_json::from_value(self.namespace.clone()).unwrap();
         let facts = Facts {
             automation: automation.unwrap(),
-            policies: vec![Arc::new(policy.unwrap())],
+            policies: iter::once(policy("web", self.wanted)).chain(api).collect(),
             rules: NamespaceRules::of(&namespace).with_freeze_all("shop", &namespace),
             refusals: self.refusals.iter().map(|refusal| (*refusal).to_owned()).collect(),
             unread: Vec::new(),
@@ -209,6 +220,65 @@ fn without_valid_settings_nothing_is_open() {
         }
         let reason = case.explain().policies[0].reason.clone();
         assert!(reason.starts_with(&format!("not written yet: {by}")), "{reason}");
+    }
+}
+
+/// They were called written. The status names pull requests, and no branches.
+#[test]
+fn an_image_of_a_pull_request_that_a_person_has_closed_is_held() {
+    use PolicyState::{Held, Written};
+    const ONE: &str = "refused by a person: #9";
+    let shared = || json!({"tagboat.dev/delivery": "pull-request"});
+    let each =
+        || json!({"tagboat.dev/delivery": "pull-request", "tagboat.dev/push-branch": "{{ .Policy.Name }}"});
+    for (annotations, has_api, [observed, wanted], message, expected, has_note) in [
+        (shared(), false, ["2.0.0", "2.0.0"], ONE, &[Held][..], false),
+        (shared(), false, ["2.0.0", "2.0.0"], "1 open: #10", &[Written], false),
+        // Another image ends the refusal of the branch.
+        (shared(), false, ["1.0.0", "2.0.0"], ONE, &[Written], false),
+        (shared(), true, ["1.0.0", "2.0.0"], ONE, &[Written, Written], false),
+        (shared(), true, ["2.0.0", "2.0.0"], ONE, &[Held, Held], false),
+        (each(), true, ["2.0.0", "2.0.0"], "refused by a person: #8, #9", &[Held, Held], false),
+        (each(), true, ["1.0.0", "2.0.0"], "refused by a person: #8, #9", &[Held, Written], false),
+        // One of the two is refused.
+        (each(), true, ["2.0.0", "2.0.0"], ONE, &[Written, Written], true),
+        (each(), true, ["2.0.0", "2.0.0"], "1 open: #8; refused by a person: #9", &[Written, Written], true),
+        // The delivery was changed since.
+        (json!({}), false, ["2.0.0", "2.0.0"], ONE, &[Written], false),
+    ] {
+        let explanation = Case {
+            annotations: annotations.clone(),
+            has_api,
+            observed: Some(observed),
+            wanted: Some(wanted),
+            condition: Some(["Delivery", "True", "Current", message]),
+            ..Case::default()
+        }
+        .explain();
+        let mut states: Vec<_> = explanation.policies.iter().map(|one| (&one.policy, one.state)).collect();
+        states.sort_by_key(|(policy, _)| *policy);
+        let states: Vec<PolicyState> = states.into_iter().map(|(_, state)| state).collect();
+        assert_eq!(states, expected, "{annotations} {message}");
+        assert_eq!(explanation.notes.len(), usize::from(has_note), "{annotations} {message}");
+        let held = explanation.policies.iter().filter(|one| one.state == Held);
+        for one in held {
+            assert!(one.reason.starts_with("a person has closed pull request"), "{}", one.reason);
+        }
+        assert_eq!(explanation.done().is_ok(), !expected.contains(&Held), "{annotations} {message}");
+    }
+}
+
+/// It was called open: a controller waits for a change of an object.
+#[test]
+fn a_stalled_automation_of_a_cluster_is_not_open() {
+    let stalled = Some(["Stalled", "True", "InvalidSourceConfiguration", "no forge"]);
+    let cluster = Origin::Cluster { controller: "flux-system".to_owned() };
+    for (origin, expected) in [(cluster, false), (Origin::Manifests, true)] {
+        let explanation = Case { condition: stalled, origin, ..Case::default() }.explain();
+        assert_eq!(explanation.open, expected);
+        let error = "the last run failed: no forge (InvalidSourceConfiguration)";
+        assert_eq!(explanation.error.as_deref(), Some(error));
+        assert_eq!(explanation.policies[0].reason, format!("not written yet: {error}"));
     }
 }
 
