@@ -169,21 +169,24 @@ async fn the_api_is_not_called_at_a_local_address_that_is_refused_for_git() {
 /// A run took the timeout six times, with all repetitions.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_run_gives_a_silent_server_up_after_the_first_timeout() {
-    for (gives_up, expected) in [(true, 1), (false, 6)] {
+    for gives_up in [true, false] {
         let front = Front::alone(|_| Reply::Silence);
-        let timeout = Duration::from_secs(1);
-        let clients =
-            ForgeClients::new(ForgeClientOptions { timeout, gives_up, ..ForgeClientOptions::default() });
+        let with = |timeout: Duration| {
+            ForgeClients::new(ForgeClientOptions { timeout, gives_up, ..ForgeClientOptions::default() })
+        };
+        let clients = with(Duration::from_secs(1));
         for _ in 0..2 {
             // Each round has a client of its own.
             let forge = client(ALL[0], &front, &clients);
             let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
             assert_eq!(error.to_string(), format!("{} gives no answer within 1 s", front.address()));
         }
-        assert_eq!(front.requests().len(), expected, "{gives_up}");
+        // On a busy machine, a call may end before the server has read the request.
+        let sent = front.requests().len();
+        assert!(if gives_up { sent <= 1 } else { sent > 1 }, "{gives_up}: {sent}");
         // A server that answers with a failure is asked again.
         let failing = Front::alone(|_| said(503, "busy"));
-        let forge = client(ALL[0], &failing, &clients);
+        let forge = client(ALL[0], &failing, &with(LONG));
         let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
         assert_eq!(error.to_string(), format!("{} answers 503: busy", failing.address()));
         assert_eq!(failing.requests().len(), 3, "{gives_up}");
