@@ -17,6 +17,7 @@ use crate::error::ReconcileError;
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 use crate::reconcile::conditions::{ConditionType, ConditionsBuilder};
+use crate::secrets::Redactor;
 
 /// The maximum number of branches that a message names.
 const NAMED: usize = 5;
@@ -208,17 +209,6 @@ impl Delivered {
             }
         };
         (True, Reason::Current, message)
-    }
-}
-
-/// Adds the known list of open pull requests to a message.
-///
-/// `listed` are those that the condition of an earlier run lists.
-fn with_listed(message: &str, outcome: &DeliveryOutcome, listed: Option<BTreeSet<u64>>) -> String {
-    let known = outcome.progress().map(PullRequestProgress::listed);
-    match known.or_else(|| listed.filter(|open| !open.is_empty())) {
-        Some(open) => with_open(message, &open),
-        None => message.to_owned(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The delivery of a run in its report: status, condition and events.
 
-use jiff::Timestamp;
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use jiff::Timestamp;
 use tagboat_api::Reason;
 
 use super::super::conclusion::Conclusion;
@@ -14,7 +16,6 @@ use crate::reconcile::action::Action;
 use crate::reconcile::conditions::ConditionStatus::False;
 use crate::reconcile::conditions::{ConditionType, ConditionsBuilder, whole_seconds};
 use crate::reconcile::run::ReconcileRun;
-use crate::secrets::Redactor;
 
 /// The time to the next run after a branch was left alone for another automation.
 pub(super) const AWAITED: Duration = Duration::from_secs(30);
@@ -28,9 +29,11 @@ pub struct BranchEvent {
     pub event: Event,
     /// The commit.
     pub commit: String,
+}
 
+impl Delivered {
     /// Returns the event of a push to a branch, in the words of Flux.
-    fn event(&self, branch: &BranchOutcome) -> Option<BranchEvent> {
+    pub(super) fn event(&self, branch: &BranchOutcome) -> Option<BranchEvent> {
         let (commit, name) = (branch.commit?, self.shown(&branch.branch));
         let mut message = format!("pushed commit '{}' to branch '{name}'", commit.short());
         if !branch.message.is_empty() {
@@ -131,5 +134,16 @@ impl Report {
         }
         self.status.conditions = builder.build(&self.status.conditions, now);
         self
+    }
+}
+
+/// Adds the known list of open pull requests to a message.
+///
+/// `listed` are those that the condition of an earlier run lists.
+fn with_listed(message: &str, outcome: &DeliveryOutcome, listed: Option<BTreeSet<u64>>) -> String {
+    let known = outcome.progress().map(PullRequestProgress::listed);
+    match known.or_else(|| listed.filter(|open| !open.is_empty())) {
+        Some(open) => with_open(message, &open),
+        None => message.to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! The update as the writer uses it.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::super::compare::View;
 use super::super::delivery;
 use super::super::findings::SigningResult;
 use super::super::proposal_error::ProposalError;
+use super::super::pull_requests::{BranchContent, PullRequestRun};
 use super::super::reselection::Reselection;
 use super::super::transaction::{observed, wanted};
 use super::{Detail, UpdateProposal};
@@ -18,8 +20,10 @@ use crate::git::{
     ForgeSigningError, Freshness, ProposalTrees, Proposer, PushDelay,
 };
 use crate::update::{
-    Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex, TreePath, divide, edits_in, have_values,
+    Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex, PlanError, Progress, TreePath, divide, edits_in,
+    have_values,
 };
+
 /// Renders the text of a branch's pull request.
 ///
 /// Without a text there is no pull request, so the branch is not pushed either.

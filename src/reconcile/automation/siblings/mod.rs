@@ -340,7 +340,8 @@ impl Sibling {
     fn render(&self, inputs: &SiblingInputs) -> Option<Rendered> {
         // Those of a stalled one follow from fewer settings.
         let valid = inputs.branches_of(&self.automation);
-        let Some(Branches::Own(naming)) = valid.or_else(|| inputs.branches_by_naming(&self.automation)) else {
+        let Some(Branches::Own(naming)) = valid.or_else(|| inputs.branches_by_naming(&self.automation))
+        else {
             return None;
         };
         let policies = || inputs.policies.iter().map(Arc::as_ref);

@@ -198,7 +198,7 @@ async fn a_merge_waits_for_an_automation_that_stands_still_only_if_it_may_have_a
         };
         let mut order = PullRequestOrder { cautious: vec![cautious], ..wanted.clone() };
         order.settings.merge = merge;
-        let forge = Failing { listed: Mutex::new(vec![listed.clone()]), ..Failing::default() };
+        let forge = TestForge::with([listed.clone()]);
         let done = round_of(&forge, vec![order], &mut Snapshot::default(), false).await;
         assert_eq!(done.failure, None);
         assert_eq!(
