@@ -57,15 +57,23 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Adds to a message that the URL of an annotation may be wrong.
+    /// Adds to a message that the URL of the API may be wrong.
     ///
     /// A list comes before all other calls, so it is the call that such a URL fails.
     fn with_doubt_of_url(&self, operation: &'static str, status: u16, detail: String) -> String {
-        let is_doubtful = self.endpoint.has_given_url && matches!(status, 404 | 405);
-        if !is_doubtful || !operation.starts_with("list ") || detail.contains("tagboat.dev/forge-url") {
+        if !matches!(status, 404 | 405) || !operation.starts_with("list ") {
             return detail;
         }
-        format!("{detail}: check that tagboat.dev/forge-url leads to the API that has the repository")
+        if self.endpoint.has_given_url {
+            return format!(
+                "{detail}: check that tagboat.dev/forge-url leads to the API that has the repository"
+            );
+        }
+        // An API says in JSON what it does not have.
+        match detail.ends_with("instead of JSON") {
+            true => format!("{detail}: set tagboat.dev/forge-url to the URL of the API"),
+            false => detail,
+        }
     }
 
     /// Returns the forge's reason to refuse a part of a pull request.

@@ -307,14 +307,15 @@ impl PushJournal {
     /// Forgets the tips of branches that no proposer has any more; `used` are in use.
     pub(super) fn forget_unused_tips(&mut self, used: &BTreeSet<RefName>) {
         let Self { own_tips, seen, waiting, pending_branches, unreadable, .. } = self;
-        unreadable.retain(used);
         let pending: BTreeSet<&RefName> =
             pending_branches.values().flatten().map(|pending| &pending.reference).collect();
-        own_tips.retain(|reference, _| {
+        let is_used = |reference: &RefName| {
             used.contains(reference)
                 || pending.contains(reference)
                 || seen.values().chain(waiting.values()).any(|seen| seen.branches.contains_key(reference))
-        });
+        };
+        own_tips.retain(|reference, _| is_used(reference));
+        unreadable.retain(is_used);
     }
 
     fn path(folder: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Tips of branches of which it is unknown whether they have commits of others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +55,8 @@ impl UnreadableTips {
     }
 
     /// Forgets the tips of branches that are not in use.
-    pub(super) fn retain(&mut self, used: &BTreeSet<RefName>) {
-        self.0.retain(|branch, _| used.contains(branch));
+    pub(super) fn retain(&mut self, is_used: impl Fn(&RefName) -> bool) {
+        self.0.retain(|branch, _| is_used(branch));
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert!(run(commit("4"), commit("5"), false) && !run(commit("4"), commit("5"), false));
         assert!(run(commit("4"), commit("5"), true) && run(commit("4"), commit("5"), true));
         tips.read(branch(), (tip, base), Some(odd));
-        tips.retain(&BTreeSet::new());
+        tips.retain(|_| false);
         assert_eq!(tips, UnreadableTips::default());
     }
 }

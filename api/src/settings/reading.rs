@@ -129,15 +129,15 @@ fn shown(value: &str) -> String {
     }
 }
 
-/// Returns a suggestion for an unknown annotation.
-///
-/// This is a similar name, another kind, or the list of all names.
 /// Returns the allowed values as a clause: one description, or several values.
 fn allowed(setting: &Setting) -> String {
     let is_one = ["a ", "an ", "the "].iter().any(|article| setting.allowed.starts_with(article));
     format!("allowed {} {}", if is_one { "is" } else { "are" }, setting.allowed)
 }
 
+/// Returns a suggestion for an unknown annotation.
+///
+/// This is a similar name, another kind, or the list of all names.
 fn hint(annotation: &str, table: &KindSettings) -> String {
     let name = annotation.strip_prefix(PREFIX).unwrap_or(annotation);
     let names = |table: &KindSettings| table.settings.iter().map(|setting| setting.name);

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first};
 use super::error::ForgeError;
-use super::exchange::{ApiResponse, Method, Transport};
+use super::exchange::{Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
@@ -209,43 +209,44 @@ impl<T: Transport> Gitea<T> {
         let mut accepted = texts(list(&document, "/assignees"), "/login");
         let added: Vec<_> = assignees.iter().filter(|name| !is_among(&accepted, name)).cloned().collect();
         let all = [accepted.as_slice(), added.as_slice()].concat();
-        if added.is_empty() || self.refusal(OPERATION, self.client.send(assign(&all)).await)?.is_none() {
+        let refusal = async |names: &[String]| -> Result<Option<String>, ForgeError> {
+            let response = self.client.send(assign(names)).await?;
+            match response.is_success() {
+                true => Ok(None),
+                false => self.client.refused_part(OPERATION, &response).map(Some),
+            }
+        };
+        if added.is_empty() {
             return Ok(Vec::new());
+        }
+        match refusal(&all).await {
+            Ok(None) => return Ok(Vec::new()),
+            Ok(Some(_)) => {}
+            Err(error) if has_failed(&error) => {}
+            Err(error) => return Err(error),
         }
         let mut refused = Vec::new();
         for assignee in added {
-            accepted.push(assignee.clone());
-            if let Some(reason) = self.refusal(OPERATION, self.client.send(assign(&accepted)).await)? {
-                accepted.pop();
-                refused.push(format!("assignee {assignee:?} is refused: {}", reason_in_words(&reason)));
-            }
+            let names = [accepted.as_slice(), std::slice::from_ref(&assignee)].concat();
+            let reason = match refusal(&names).await {
+                Ok(None) => {
+                    accepted = names;
+                    continue;
+                }
+                Ok(Some(reason)) => reason_in_words(&reason),
+                // The server answers 500 about a user without access, and about an organization. Only to administrators does
+                // it say why, so it is asked whether it works without that one.
+                Err(error) if has_failed(&error) => match refusal(&accepted).await {
+                    Ok(None) => {
+                        "the server cannot assign it, as one without access to the repository".to_owned()
+                    }
+                    _ => return Err(error),
+                },
+                Err(error) => return Err(error),
+            };
+            refused.push(format!("assignee {assignee:?} is refused: {reason}"));
         }
         Ok(refused)
-    }
-
-    /// Returns the forge's reason to refuse an assignee; none if it has accepted all.
-    ///
-    /// # Errors
-    ///
-    /// If the failure may pass, so that a later round tries again.
-    fn refusal(
-        &self,
-        operation: &'static str,
-        answer: Result<ApiResponse, ForgeError>,
-    ) -> Result<Option<String>, ForgeError> {
-        let refused = answer.and_then(|response| match response.is_success() {
-            true => Ok(None),
-            false => self.client.refused_part(operation, &response).map(Some),
-        });
-        match refused {
-            Ok(refused) => Ok(refused),
-            // The server answers 500 about a user without access, and about an organization.
-            Err(ForgeError::Unavailable { detail, .. }) if is_about_assignee(&detail) => {
-                let reason = detail.split_once(": ").map_or(detail.as_str(), |(_, reason)| reason);
-                Ok(Some(reason.to_owned()))
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Finds all pull requests of heads and a base, newest first.
@@ -465,10 +466,9 @@ impl<T: Transport> Forge for Gitea<T> {
     }
 }
 
-/// Returns true if the server failed because of a user who cannot be assigned.
-fn is_about_assignee(detail: &str) -> bool {
-    let detail = detail.to_ascii_lowercase();
-    detail.starts_with("answers 5") && (detail.contains("assignee") || detail.contains("access to repo"))
+/// Returns true if the server has answered that it failed.
+fn has_failed(error: &ForgeError) -> bool {
+    matches!(error, ForgeError::Unavailable { detail, .. } if detail.starts_with("answers 5"))
 }
 
 /// Returns the server's reason to refuse a user or a team in plain words.

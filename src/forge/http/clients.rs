@@ -71,8 +71,8 @@ pub(super) struct ForgeState {
     pub(super) limiters: RateLimiters,
     pub(super) cache: EtagCache,
     clients: Mutex<IdleCache<Fingerprint, reqwest::Client>>,
-    /// The errors of servers that are not asked again, by origin.
-    silent: Mutex<BTreeMap<String, ForgeError>>,
+    /// The errors of servers that are not asked again, by origin and route.
+    silent: Mutex<BTreeMap<(String, Fingerprint), ForgeError>>,
 }
 
 impl Default for ForgeClients {
@@ -140,13 +140,14 @@ impl ForgeState {
     /// Takes note of the error of a server that gave no answer in time.
     pub(super) fn note_silence(&self, key: &LimiterKey, error: &ForgeError) {
         if self.options.gives_up {
-            self.silent.lock().entry(key.origin.clone()).or_insert_with(|| error.clone());
+            let server = (key.origin.clone(), key.route);
+            self.silent.lock().entry(server).or_insert_with(|| error.clone());
         }
     }
 
     /// Returns the error of a server that is not asked again.
     pub(super) fn silence(&self, key: &LimiterKey) -> Option<ForgeError> {
-        self.silent.lock().get(&key.origin).cloned()
+        self.silent.lock().get(&(key.origin.clone(), key.route)).cloned()
     }
 
     /// Returns the SSRF guard of a route.

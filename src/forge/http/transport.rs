@@ -402,9 +402,7 @@ fn unreadable_refusal(status: u16, is_html: bool) -> Value {
     match status {
         404 | 405 => {
             let kind = if is_html { "a page of HTML" } else { "a text" };
-            json!({
-                "message": format!("{status}, with {kind} instead of JSON, so tagboat.dev/forge-url may be wrong"),
-            })
+            json!({ "message": format!("{status}, with {kind} instead of JSON") })
         }
         _ => Value::Null,
     }

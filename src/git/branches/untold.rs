@@ -64,7 +64,8 @@ impl<P: Proposer> BranchAttempt<P> {
             return Ok(true);
         }
         if !object::has_commit(objects.repository(), tip) {
-            return Ok(false);
+            // A branch that was deleted under its open pull request is refused, unless its tip shows another change.
+            return Ok(branch.facts.refused_tip.is_none());
         }
         let root = object::find_commit(objects.repository(), tip)?.tree_id();
         let tree = GitTree::of_tree(objects.repository(), root)?;

@@ -94,8 +94,7 @@ fn each_fault_pushes_nothing_and_says_what_is_wrong() {
         ),
         (
             Reply::body(404, "<html>").with("Content-Type", "text/html"),
-            "refuses to make the tree of a commit: 404, with a page of HTML instead of JSON, so tagboat.dev/forge-url may be wrong: the \
-             repository does not exist, or is not visible to these credentials",
+            "refuses to make the tree of a commit: 404, with a page of HTML instead of JSON: the repository does not exist, or is not visible to these credentials",
         ),
         (
             message(403, "Repository was archived so is read-only.")

@@ -231,8 +231,11 @@ async fn a_text_that_cannot_be_rendered_pushes_nothing() {
 async fn a_wrong_url_of_the_api_is_told() {
     let fleet = Fleet::new("wrong-url").await;
     for (url, words) in [
-        ("/", "404, with a text instead of JSON, so tagboat.dev/forge-url may be wrong"),
-        ("/api/v1/api/v1", "404, with a text instead of JSON, so tagboat.dev/forge-url may be wrong"),
+        ("/", "404, with a text instead of JSON: check that tagboat.dev/forge-url leads to the API"),
+        (
+            "/api/v1/api/v1",
+            "404, with a text instead of JSON: check that tagboat.dev/forge-url leads to the API",
+        ),
         // The API is right, and the repository is another one.
         ("/api/v1", "not found: check that tagboat.dev/forge-url leads to the API that has the repository"),
     ] {

@@ -49,6 +49,11 @@ impl CautiousAutomation {
         (has_one || self.standstill.is_some()).then(|| Self { branches, ..self.clone() })
     }
 
+    /// Returns true if its caution counts only where the last line of a pull request names it.
+    pub fn is_only_named(&self) -> bool {
+        self.standstill.is_some() && self.branches.as_ref().is_some_and(BTreeSet::is_empty)
+    }
+
     /// Returns a sentence that says what ends the wait for it.
     ///
     /// There is none if people have to do nothing. `is_sharer` is true if the last line of the pull request names it.
@@ -63,7 +68,10 @@ impl CautiousAutomation {
             (Standstill::InvalidSettings, false) => {
                 "which may render the same branch and has invalid annotations: correct them, or suspend it"
             }
-            (Standstill::UnknownBranches, _) => {
+            (Standstill::UnknownBranches, true) => {
+                "which has a part in the pull request, and its branches are not known: see its conditions"
+            }
+            (Standstill::UnknownBranches, false) => {
                 "which may render the same branch, as its branches are not known: see its conditions, or suspend it"
             }
         };
@@ -137,9 +145,11 @@ mod tests {
                 false,
                 "its branches are not known: see its conditions, or suspend it",
             ),
+            // Suspending it would not end the wait.
+            (Standstill::UnknownBranches, true, "its branches are not known: see its conditions"),
         ] {
             let one = still(standstill).within(&|_| false).unwrap();
-            assert_eq!(one.branches, Some(BTreeSet::new()));
+            assert!(one.is_only_named());
             let remedy = one.remedy(is_sharer).unwrap();
             assert!(remedy.starts_with("merges wait for automation shop/two, which "), "{remedy}");
             assert!(remedy.ends_with(expected), "{remedy}");

@@ -24,6 +24,9 @@ use crate::error::ReconcileError;
 use crate::git::BranchName;
 use crate::secrets::Redactor;
 
+/// The maximum number of automations that an order keeps for a sentence about them only.
+const MAX_NAMED: usize = 20;
+
 /// The error of an automation whose pull requests cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PullRequestSetupError {
@@ -219,8 +222,12 @@ impl PullRequestRun {
     }
 
     /// Returns the more cautious automations that may render a branch of a plan.
+    ///
+    /// Of those that only a last line can name, the first are enough: they add a sentence to a wait that there is without them.
     fn cautious_on(&self, plan: &BranchPlan) -> Vec<CautiousAutomation> {
         let is_rendered = |branch: &BranchName| plan.bundle(branch).is_some();
-        self.cautious.iter().filter_map(|one| one.within(&is_rendered)).collect()
+        let within = self.cautious.iter().filter_map(|one| one.within(&is_rendered));
+        let (named, others): (Vec<_>, Vec<_>) = within.partition(CautiousAutomation::is_only_named);
+        others.into_iter().chain(named.into_iter().take(MAX_NAMED)).collect()
     }
 }
