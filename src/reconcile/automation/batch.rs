@@ -137,7 +137,9 @@ struct State {
 /// A request, and the channel on which its submitter learns where the answer arrives.
 type Queued = (Request<UpdateProposal>, oneshot::Sender<AnswerReceiver>);
 
-/// The channel on which the answer to a request arrives, unless its transaction ends without one.
+/// The channel on which the answer to a request arrives.
+///
+/// It is closed if the transaction ends without one.
 type AnswerReceiver = oneshot::Receiver<Answer<UpdateProposal>>;
 
 impl<'w> Rounds<'w> {

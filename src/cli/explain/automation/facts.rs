@@ -32,7 +32,7 @@ pub(super) struct Facts {
     pub(super) rules: NamespaceRules,
     /// The errors for which `tagboat run` writes nothing, one sentence each.
     pub(super) refusals: Vec<String>,
-    /// What cannot be read, one sentence each.
+    /// The inputs that cannot be read, one sentence each.
     pub(super) unread: Vec<String>,
     /// Notes, one sentence each.
     pub(super) notes: Vec<String>,

@@ -52,7 +52,7 @@ impl RefusedImages {
         })
     }
 
-    /// Returns the reason for which the image of a policy is not written, if that is certain.
+    /// Returns the reason for not writing the image of a policy, if it is certain.
     pub(super) fn reason(&self, policy: &ObjectName) -> Option<String> {
         (self.is_certain && self.policies.contains(policy)).then(|| format!("{}; {END}", self.closed()))
     }

@@ -49,7 +49,7 @@ impl CautiousAutomation {
         (has_one || self.standstill.is_some()).then(|| Self { branches, ..self.clone() })
     }
 
-    /// Returns true if its caution counts only where the last line of a pull request names it.
+    /// Returns true if it counts only where a last line names it.
     pub fn is_only_named(&self) -> bool {
         self.standstill.is_some() && self.branches.as_ref().is_some_and(BTreeSet::is_empty)
     }

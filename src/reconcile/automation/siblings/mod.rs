@@ -301,7 +301,7 @@ impl SiblingInputs {
         self.branches_by(automation, automation.annotations())
     }
 
-    /// Returns the branches to which an automation writes, if the settings that name them are valid.
+    /// Returns the branches of an automation, if the settings that name them are valid.
     fn branches_by_naming(&self, automation: &ImageUpdateAutomation) -> Option<Branches> {
         let mut naming = automation.annotations().clone();
         naming.retain(|key, _| key.strip_prefix(PREFIX).is_some_and(|name| NAMING.contains(&name)));
