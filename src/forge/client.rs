@@ -69,9 +69,13 @@ impl<T: Transport> Client<T> {
                 "{detail}: check that tagboat.dev/forge-url leads to the API that has the repository"
             );
         }
-        // An API says in JSON what it does not have.
-        match detail.ends_with("instead of JSON") {
-            true => format!("{detail}: set tagboat.dev/forge-url to the URL of the API"),
+        // The API of another forge says nothing, and what is no API does not say it in JSON.
+        match detail.starts_with("status ") || detail.ends_with("instead of JSON") {
+            true => {
+                format!(
+                    "{detail}: check tagboat.dev/forge, or set tagboat.dev/forge-url to the URL of the API"
+                )
+            }
             false => detail,
         }
     }
@@ -202,4 +206,34 @@ pub(super) fn newest_first(mut found: Vec<PullRequest>) -> Vec<PullRequest> {
     found.sort_by_key(|one| std::cmp::Reverse(one.number));
     found.dedup_by_key(|one| one.number);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::forge::script::{Script, endpoint};
+
+    #[test]
+    fn an_odd_answer_to_a_listing_raises_a_doubt_of_the_annotations() {
+        let text = || json!({"message": "404, with a text instead of JSON"});
+        for (has_given_url, operation, status, body, doubt) in [
+            (true, "list pull requests", 404, text(), Some("leads to the API")),
+            (true, "list pull requests", 404, json!({"message": "not found"}), Some("leads to the API")),
+            (false, "list pull requests", 404, text(), Some("check tagboat.dev/forge,")),
+            // The API of another forge.
+            (false, "list merge requests", 405, json!(null), Some("check tagboat.dev/forge,")),
+            (false, "list pull requests", 404, json!({"message": "not found"}), None),
+            (true, "list pull requests", 403, json!({"message": "no"}), None),
+            (true, "edit a pull request", 404, text(), None),
+        ] {
+            let script = Script::new([]);
+            let client = Client::new(&script, Endpoint { has_given_url, ..endpoint() });
+            let answer = ApiResponse::new(status, Vec::new(), body);
+            let error = client.failure(operation, &answer).to_string();
+            assert_eq!(error.contains("tagboat.dev/forge"), doubt.is_some(), "{error}");
+            assert!(error.contains(doubt.unwrap_or_default()), "{error}");
+        }
+    }
 }

@@ -298,6 +298,10 @@ fn given_api(text: &str, url: &RemoteUrl, server: &Server) -> Result<GivenApi, A
     if authority.contains('@') {
         return Err(ApiUrlDefect::UserInfo);
     }
+    // The parser would take the first part of the path for the host.
+    if authority.is_empty() {
+        return Err(ApiUrlDefect::Malformed);
+    }
     let path = match path.strip_suffix('/').unwrap_or(path) {
         "" => Vec::new(),
         path => segments(path.strip_prefix('/').unwrap_or(path)).map_err(ApiUrlDefect::Path)?,

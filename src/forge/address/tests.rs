@@ -200,6 +200,7 @@ fn the_url_of_the_api_can_be_given() {
         ("https://git.example\\api", "has a backslash"),
         ("/api/./v1", "has the part `.` or `..`"),
         ("https://", "is no URL of a server"),
+        ("https:///api/v1", "is no URL of a server"),
         ("https://git.example:99999/api", "is no URL of a server"),
     ] {
         let shown = shown("https://git.example/acme/fleet", &[("forge", "gitea"), ("forge-url", api)]);

@@ -207,11 +207,11 @@ fn the_text_that_says_that_all_parts_are_there_comes_last() {
         ..new()
     };
     let label = (200, json!([{"id": 1, "name": "images"}]));
-    let answers = |status, last: Option<(u16, Value)>| {
+    let answers = |status, last: Vec<(u16, Value)>| {
         let first = [(201, open()), label.clone(), (201, json!([])), (200, before.clone()), (status, open())];
         Script::new(first.into_iter().chain(last))
     };
-    let script = answers(201, Some((201, open())));
+    let script = answers(201, vec![(201, open())]);
     let opened = run(gitea(&script).open(&new)).unwrap();
     assert_eq!((opened.pull_request.body.as_str(), opened.refused), ("done", vec![]));
     script.assert_essential();
@@ -220,9 +220,16 @@ fn the_text_that_says_that_all_parts_are_there_comes_last() {
     let text = json!({"body": "done", "content_version": 3});
     assert_eq!(sent[sent.len() - 2..], [edit(assigned), edit(text)]);
     // A failure that may pass leaves the text as it is.
-    let script = answers(500, Some((500, json!(null))));
+    let failed = || (500, json!(null));
+    let script = answers(500, vec![failed(), failed()]);
     let opened = run(gitea(&script).open(&new)).unwrap();
     assert_eq!((opened.pull_request.body.as_str(), opened.refused.len()), ("text", 1));
+    // A server that works without the user fails because of the user, whatever it says.
+    let script = answers(500, vec![failed(), (201, open()), (201, open())]);
+    let opened = run(gitea(&script).open(&new)).unwrap();
+    let refused =
+        "assignee \"ann\" is refused: the server cannot assign it, as one without access to the repository";
+    assert_eq!((opened.pull_request.body.as_str(), opened.refused), ("done", vec![refused.to_owned()]));
 }
 
 #[test]
