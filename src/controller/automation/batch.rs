@@ -81,8 +81,7 @@ async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>, siblin
     let member = |name| {
         let (automations, objects, logins) = (Arc::clone(&automations), objects.clone(), logins.clone());
         let siblings = siblings.clone();
-        let (has_begun, reconcile) = (false, None);
-        Member { automations, objects, logins, siblings, name, batch_size, has_begun, reconcile }
+        Member { automations, objects, logins, siblings, name, batch_size, reconcile: None }
     };
     let mut members: Vec<Member> = names.into_iter().map(member).collect();
     batch::reconcile(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
@@ -90,7 +89,7 @@ async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>, siblin
 
 /// An automation of a batch.
 ///
-/// Its reconcile begins as the first step of its job. One that has not begun when the batch fails is requeued.
+/// Its reconcile begins as the first step of its job, so that none waits for another to begin.
 struct Member {
     automations: Arc<Automations>,
     objects: ClusterObjects,
@@ -98,8 +97,6 @@ struct Member {
     siblings: Siblings,
     name: ObjectName,
     batch_size: usize,
-    /// True once the reconcile has begun, whose guard then reports its end.
-    has_begun: bool,
     /// The reconcile, unless it has not begun or has ended.
     reconcile: Option<Reconcile>,
 }
@@ -107,7 +104,6 @@ struct Member {
 impl Job for Member {
     async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
         if is_first {
-            self.has_begun = true;
             let (objects, logins) = (&self.objects, &self.logins);
             self.reconcile = Reconcile::begin(&self.automations, objects, logins, self.name.clone()).await;
         }
@@ -121,14 +117,6 @@ impl Job for Member {
         // Its guard is dropped here: the members of a batch need not end together.
         if let Some(reconcile) = self.reconcile.take() {
             reconcile.conclude(conclusion, proposal).await;
-        }
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        if !self.has_begun {
-            self.automations.kind.requeue(self.name.clone());
         }
     }
 }

@@ -136,11 +136,6 @@ impl<K: Watched> Kind<K> {
         in_flight
     }
 
-    /// Requeues an object that was taken from the queue and whose reconcile has not begun.
-    pub(crate) fn requeue(&self, name: ObjectName) {
-        drop(InFlight::new(name, None, self.cancellations.clone(), self.queue.clone()));
-    }
-
     /// Ends a reconcile: sets its requeue, logs its error, and counts it.
     ///
     /// A retry counts as a failure.

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
@@ -18,11 +18,6 @@ use crate::git::{Answer, Failure, FailureKind, Request, SyncError, Writer};
 ///
 /// It is prepared again if others push faster than a transaction may try, or if a server refuses the login.
 const ROUNDS: u32 = 16;
-
-/// The maximum number of jobs that are prepared or concluded at a time.
-///
-/// Each needs tens of kilobytes meanwhile; one that waits for git needs little.
-const CONCURRENT_JOBS: usize = 32;
 
 /// An automation that is reconciled in a batch, and the caller's part of that.
 pub trait Job: Send {
@@ -49,7 +44,6 @@ pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
         let (conclusion, proposal) = run(job, index, &rounds, stop).await;
         rounds.leave(index);
-        let _permit = rounds.permit().await;
         // Boxed, as the preparation: while git works, each job of a large batch takes the memory for its answer only.
         Box::pin(job.conclude(conclusion, proposal)).await;
     });
@@ -67,11 +61,7 @@ async fn run<J: Job>(
 ) -> (Conclusion, Option<Box<UpdateProposal>>) {
     let (mut round, mut has_new_login) = (1, false);
     loop {
-        let prepared = {
-            let _permit = rounds.permit().await;
-            Box::pin(job.prepare(round == 1)).await
-        };
-        let request = match prepared {
+        let request = match Box::pin(job.prepare(round == 1)).await {
             Ok(request) => request,
             Err(conclusion) => return (conclusion, None),
         };
@@ -123,8 +113,6 @@ fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {
 struct Rounds<'w> {
     writer: &'w Writer<UpdateProposal>,
     state: Mutex<State>,
-    /// Bounds the jobs that are prepared or concluded at a time.
-    permits: Semaphore,
 }
 
 struct State {
@@ -144,13 +132,7 @@ type AnswerReceiver = oneshot::Receiver<Answer<UpdateProposal>>;
 
 impl<'w> Rounds<'w> {
     fn new(writer: &'w Writer<UpdateProposal>, jobs: usize) -> Self {
-        let state = Mutex::new(State { missing: jobs, requests: BTreeMap::new() });
-        Self { writer, state, permits: Semaphore::new(CONCURRENT_JOBS) }
-    }
-
-    /// Waits until a job may be prepared or concluded.
-    async fn permit(&self) -> SemaphorePermit<'_> {
-        self.permits.acquire().await.expect("the semaphore is never closed")
+        Self { writer, state: Mutex::new(State { missing: jobs, requests: BTreeMap::new() }) }
     }
 
     /// Adds the request of a job to the round.
