@@ -34,7 +34,7 @@ fn refused_windows() -> Vec<(String, &'static str)> {
 }
 
 fn invalid(annotation: &str, value: &str) -> (Value, String) {
-    (json!({annotation: value}), format!("annotation {annotation} has the value `{value}`: allowed are "))
+    (json!({annotation: value}), format!("annotation {annotation} has the value `{value}`: allowed "))
 }
 
 /// Asserts that an automation with these annotations is stalled, with a sentence.
