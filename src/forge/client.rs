@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
-use super::reading::{Defect, message, said, with_remedy};
+use super::reading::{Defect, NO_JSON, message, said, with_remedy};
 
 /// The names by which errors refer to a forge and to its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl<T: Transport> Client<T> {
     /// Returns the error for a response with a status that is no success.
     pub(super) fn failure(&self, operation: &'static str, response: &ApiResponse) -> ForgeError {
         let host = self.endpoint.host.clone();
-        let detail = self.with_doubt_of_url(operation, response.status, message(response));
+        let detail = message(response) + self.doubt_of_url(operation, response);
         match response.status {
             401 => ForgeError::Unauthenticated { host, login: self.endpoint.login.clone(), detail },
             403 | 404 => ForgeError::Forbidden { host, operation, detail: with_remedy(detail) },
@@ -57,26 +57,19 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Adds to a message that the URL of the API may be wrong.
+    /// Returns the advice about the URL of the API, if a response makes it doubtful.
     ///
     /// A list comes before all other calls, so it is the call that such a URL fails.
-    fn with_doubt_of_url(&self, operation: &'static str, status: u16, detail: String) -> String {
-        if !matches!(status, 404 | 405) || !operation.starts_with("list ") {
-            return detail;
-        }
-        if self.endpoint.has_given_url {
-            return format!(
-                "{detail}: check that tagboat.dev/forge-url leads to the API that has the repository"
-            );
+    fn doubt_of_url(&self, operation: &'static str, response: &ApiResponse) -> &'static str {
+        if !matches!(response.status, 404 | 405) || !operation.starts_with("list ") {
+            return "";
         }
         // The API of another forge says nothing, and what is no API does not say it in JSON.
-        match detail.starts_with("status ") || detail.ends_with("instead of JSON") {
-            true => {
-                format!(
-                    "{detail}: check tagboat.dev/forge, or set tagboat.dev/forge-url to the URL of the API"
-                )
-            }
-            false => detail,
+        let is_odd = said(response).is_none_or(|said| said.ends_with(NO_JSON));
+        match (self.endpoint.has_given_url, is_odd) {
+            (true, _) => ": check that tagboat.dev/forge-url leads to the API that has the repository",
+            (false, true) => ": check tagboat.dev/forge, or set tagboat.dev/forge-url to the URL of the API",
+            (false, false) => "",
         }
     }
 
@@ -217,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_odd_answer_to_a_listing_raises_a_doubt_of_the_annotations() {
-        let text = || json!({"message": "404, with a text instead of JSON"});
+        let text = || json!({"message": format!("404, with a text {NO_JSON}")});
         for (has_given_url, operation, status, body, doubt) in [
             (true, "list pull requests", 404, text(), Some("leads to the API")),
             (true, "list pull requests", 404, json!({"message": "not found"}), Some("leads to the API")),

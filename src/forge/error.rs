@@ -6,13 +6,23 @@ use std::time::Duration;
 /// The error of a call to a forge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeError {
-    /// The forge cannot be reached, gives no answer in time, or has failed (5xx).
+    /// The forge cannot be reached, or gives no answer in time.
     #[error("{host} {detail}")]
     Unavailable {
         /// The host.
         host: String,
         /// The problem without secrets, as the rest of a sentence about the host.
         detail: String,
+    },
+    /// The forge answers that it has failed (5xx).
+    #[error("{host} answers {status}{said}")]
+    Failed {
+        /// The host.
+        host: String,
+        /// The status of the response.
+        status: u16,
+        /// The forge's message after a colon, without secrets; empty if there is none.
+        said: String,
     },
     /// The login is refused (401).
     #[error("{host} refuses the credentials of {login}: {detail}")]
@@ -113,7 +123,7 @@ impl ForgeError {
     /// Makes the error of a host that answers with a status of 500 or above.
     pub(super) fn failing(host: &str, status: u16, said: &str) -> Self {
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        Self::Unavailable { host: host.to_owned(), detail: format!("answers {status}{said}") }
+        Self::Failed { host: host.to_owned(), status, said }
     }
 
     /// Returns true if the forge refuses the same request again.
@@ -137,7 +147,7 @@ impl ForgeError {
     /// A permission can be missing for one branch, or one kind of change, alone. When little is left of a limit, pull requests
     /// can still be opened or closed.
     pub fn is_of_every_request(&self) -> bool {
-        matches!(self, Self::Unauthenticated { .. } | Self::Unavailable { .. })
+        matches!(self, Self::Unauthenticated { .. } | Self::Unavailable { .. } | Self::Failed { .. })
     }
 
     /// Makes the error of a change to a pull request that others have changed.

@@ -70,6 +70,9 @@ pub(super) fn page_url(value: &Value, pointer: &str) -> Result<String, Defect> {
     Ok(url.into())
 }
 
+/// The end of the message about an answer that no API gives.
+pub(super) const NO_JSON: &str = "instead of JSON";
+
 /// Returns the forge's message about a failure, or else the status, on one line.
 pub(super) fn message(response: &ApiResponse) -> String {
     said(response).unwrap_or_else(|| format!("status {}", response.status))

@@ -25,6 +25,7 @@ use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::options::WriterOptions;
+use super::pack::NewPacks;
 use super::server_deadline::{NotGranted, wait_for};
 use super::slots::Slot;
 use crate::cancel::Cancellation;
@@ -128,6 +129,16 @@ impl Mirror {
         self.is_new = true;
         self.usage.has_room_for(0);
         Ok(())
+    }
+
+    /// Keeps the packs of an attempt, or removes them with the memory of their objects.
+    pub(super) fn end_packs(&mut self, packs: NewPacks, are_needed: bool) {
+        if are_needed {
+            packs.keep();
+        } else if packs.remove() {
+            // A mirror that cannot be opened fails the next attempt.
+            let _ = self.release_objects();
+        }
     }
 
     /// Releases the memory in which libgit2 holds new objects, and packs that were read.

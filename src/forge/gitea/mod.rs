@@ -222,7 +222,7 @@ impl<T: Transport> Gitea<T> {
         match refusal(&all).await {
             Ok(None) => return Ok(Vec::new()),
             Ok(Some(_)) => {}
-            Err(error) if has_failed(&error) => {}
+            Err(ForgeError::Failed { .. }) => {}
             Err(error) => return Err(error),
         }
         let mut refused = Vec::new();
@@ -236,7 +236,7 @@ impl<T: Transport> Gitea<T> {
                 Ok(Some(reason)) => reason_in_words(&reason),
                 // The server answers 500 about a user without access, and about an organization. Only to administrators does
                 // it say why, so it is asked whether it works without that one.
-                Err(error) if has_failed(&error) => match refusal(&accepted).await {
+                Err(error @ ForgeError::Failed { .. }) => match refusal(&accepted).await {
                     Ok(None) => {
                         "the server cannot assign it, as one without access to the repository".to_owned()
                     }
@@ -464,11 +464,6 @@ impl<T: Transport> Forge for Gitea<T> {
         let response = self.client.send(request).await?;
         merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
     }
-}
-
-/// Returns true if the server has answered that it failed.
-fn has_failed(error: &ForgeError) -> bool {
-    matches!(error, ForgeError::Unavailable { detail, .. } if detail.starts_with("answers 5"))
 }
 
 /// Returns the server's reason to refuse a user or a team in plain words.

@@ -19,6 +19,7 @@ use super::rate_limit::{LimiterKey, RateLimiter};
 use crate::forge::error::{ForgeError, SizeLimit};
 use crate::forge::exchange::{ApiRequest, ApiResponse, Method, Transport};
 use crate::forge::kind::ForgeKind;
+use crate::forge::reading::NO_JSON;
 use crate::net::http::Route;
 use crate::net::{self, SsrfGuard};
 use crate::printable::printable;
@@ -225,7 +226,8 @@ impl HttpTransport {
         let limiter = self.shared.limiters.of(&self.limiter, self.bare_host());
         loop {
             let result = self.send_once(request, &limiter).await;
-            let is_transient = matches!(result, Err(ForgeError::Unavailable { .. }));
+            let is_transient =
+                matches!(result, Err(ForgeError::Unavailable { .. } | ForgeError::Failed { .. }));
             let is_retried = is_transient && self.shared.silence(&self.key).is_none();
             let Some(pause) = retries.next().filter(|_| is_retried) else { return result };
             sleep(*pause).await;
@@ -402,7 +404,7 @@ fn unreadable_refusal(status: u16, is_html: bool) -> Value {
     match status {
         404 | 405 => {
             let kind = if is_html { "a page of HTML" } else { "a text" };
-            json!({ "message": format!("{status}, with {kind} instead of JSON") })
+            json!({ "message": format!("{status}, with {kind} {NO_JSON}") })
         }
         _ => Value::Null,
     }

@@ -59,12 +59,8 @@ impl<P: Proposer> Attempts<P> for Attempt<P> {
         let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
         let packs = std::mem::take(&mut self.packs);
         // Objects of commits that were not pushed, and never will be, would fill the mirror.
-        if self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name)) {
-            packs.keep();
-        } else if packs.remove() {
-            // A mirror that cannot be opened fails the next attempt.
-            let _ = mirror.release_objects();
-        }
+        let is_needed = self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name));
+        mirror.end_packs(packs, is_needed);
         outcome
     }
 

@@ -49,12 +49,7 @@ impl<P: Proposer> Attempts<P> for BranchAttempt<P> {
             pending.is_some_and(|pending| pending.iter().any(|push| push.is_signed_by_forge))
         });
         // What a forge signed may be pushed again. Of other branches, the next run needs only the ids in the journal.
-        if is_needed {
-            packs.keep();
-        } else if packs.remove() {
-            // A mirror that cannot be opened fails the next attempt.
-            let _ = mirror.release_objects();
-        }
+        mirror.end_packs(packs, is_needed);
         outcome
     }
 

@@ -42,7 +42,7 @@ pub(super) fn class(error: &ForgeError) -> Class {
         ForgeError::Forbidden { .. } => Class::Forbidden,
         ForgeError::RateLimited { .. } => Class::RateLimited,
         ForgeError::Refused { .. } => Class::Refused,
-        ForgeError::Unavailable { .. } => Class::Unavailable,
+        ForgeError::Unavailable { .. } | ForgeError::Failed { .. } => Class::Unavailable,
         ForgeError::Malformed { .. } | ForgeError::TooLarge { .. } | ForgeError::TooMuchKept { .. } => {
             Class::Malformed
         }

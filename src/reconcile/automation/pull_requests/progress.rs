@@ -234,6 +234,7 @@ impl PullRequestProgress {
                 ForgeError::Unauthenticated { .. } | ForgeError::Forbidden { .. } => Reason::Forbidden,
                 ForgeError::RateLimited { .. } => Reason::RateLimited,
                 ForgeError::Unavailable { .. }
+                | ForgeError::Failed { .. }
                 | ForgeError::Refused { .. }
                 | ForgeError::TooLarge { .. }
                 | ForgeError::TooMuchKept { .. }
