@@ -272,7 +272,7 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::git) mod tests {
     use std::convert::Infallible;
     use std::time::Duration;
 
@@ -289,7 +289,8 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::update::{Checkpoint, MarkerIndex};
 
-    struct Nothing;
+    /// Proposes nothing.
+    pub(in crate::git) struct Nothing;
 
     impl Proposer for Nothing {
         type Error = Infallible;

@@ -142,6 +142,14 @@ impl Template {
             .map_err(TemplateError::Render)
     }
 
+    /// Returns true if the name of a branch may depend on the policy, or on its image.
+    pub fn mentions_policy(&self) -> bool {
+        match &self.engine {
+            Engine::Go(template) => template.mentions_policy(),
+            Engine::Handlebars(template) => template.mentions_policy(),
+        }
+    }
+
     /// Returns true if the template uses more than the distinct changes and images.
     fn mentions_files(&self) -> bool {
         match &self.engine {

@@ -16,7 +16,7 @@ use crate::git::error::SyncError;
 use crate::git::name::{BranchName, CommitId};
 use crate::git::object;
 use crate::git::pack::NewObjects;
-use crate::git::proposal::Proposer;
+use crate::git::proposal::{Proposer, object_of};
 use crate::git::push_journal::PushJournal;
 use crate::update::{Checkpoint, FileEdit, FileTree, Interrupt};
 
@@ -191,6 +191,9 @@ impl<P: Proposer> BranchAttempt<P> {
             let Some(facts) = state.proposal.proposer.branch(&branch.name) else { continue };
             let decision = match branch.bystanders.contains(&index) {
                 true => branch.decision.clone().of_bystander(facts),
+                false if facts.is_abandoned => {
+                    branch.decision.clone().of_abandoning(object_of(&state.proposal.name))
+                }
                 false => branch.decision.clone(),
             };
             let Some(action) = action(decision) else { continue };

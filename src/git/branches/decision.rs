@@ -56,6 +56,18 @@ impl Decision {
         }
     }
 
+    /// Returns the decision for a proposer that renders the branch no more.
+    ///
+    /// `name` is its own. Others wait for it, and it waits for itself no more than for the branch.
+    pub(super) fn of_abandoning(self, name: &str) -> Self {
+        match self {
+            Self::Leave(LeftReason::SharedWith { name: awaited }) if awaited == name => {
+                Self::Leave(LeftReason::Abandoned)
+            }
+            other => other,
+        }
+    }
+
     /// Returns the decision if a file of the base cannot be parsed.
     ///
     /// Then it does not follow that nothing is left to change.
@@ -315,6 +327,12 @@ mod tests {
             (awaiting(), unknown, awaiting()),
         ] {
             assert_eq!(decision.clone().of_bystander(facts), expected, "{decision:?} {facts:?}");
+        }
+        // An automation does not wait for itself.
+        let left = Decision::Leave(LeftReason::Abandoned);
+        assert_eq!(awaits().of_abandoning("shop/two"), left);
+        for decision in [awaits(), edited(), Decision::Delete] {
+            assert_eq!(decision.clone().of_abandoning("shop/one"), decision);
         }
         for decision in [Decision::Delete, nothing_left()] {
             let left = Decision::Leave(LeftReason::UnparsableBase);

@@ -191,7 +191,10 @@ impl<P: Proposer> BranchAttempt<P> {
                 FoundBranch::Same
             }
             Some(_) if is_same => FoundBranch::Same,
-            None => FoundBranch::Ours,
+            None => match self.awaited(branch, beyond, repository)? {
+                Some(name) => FoundBranch::Shared(name),
+                None => FoundBranch::Ours,
+            },
             Some(commit) => FoundBranch::Others(commit),
         })
     }

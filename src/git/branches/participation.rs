@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use git2::Repository;
 
 use super::attempt::BranchAttempt;
-use super::beyond::ReadBranch;
+use super::beyond::{Beyond, ReadBranch};
 use super::branch::Branch;
 use super::decision::Decision;
 use super::model::{Absence, DropReason, DroppedCommit, LeftReason};
@@ -38,6 +38,31 @@ impl<P: Proposer> BranchAttempt<P> {
         };
         let open = self.states.iter().filter(|state| state.is_open());
         open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
+    }
+
+    /// Returns the name of a proposer whose commit a branch that is made anew would lose.
+    ///
+    /// The proposer renders the branch no more, but may do so again. Without the journal, its commit is one that makes only
+    /// changes of its own.
+    pub(super) fn awaited(
+        &self,
+        branch: &Branch,
+        beyond: &Beyond,
+        repository: &Repository,
+    ) -> Result<Option<String>, SyncError> {
+        let participants = self.participants(branch);
+        for state in self.states.iter().filter(|state| state.is_open()) {
+            let Proposal { name, proposer, .. } = &state.proposal;
+            if participants.contains(name.as_str()) || proposer.branch(&branch.name).is_none() {
+                continue;
+            }
+            if let Absence::Awaited(name) = self.absence(branch, name)
+                && has_own_commit(repository, beyond, &|change| proposer.owns_change(&branch.name, change))?
+            {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns true if each proposer with a commit on it permits the end.

@@ -79,3 +79,88 @@ impl<P: Proposer> BranchAttempt<P> {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use git2::Repository;
+
+    use super::*;
+    use crate::git::branches::decision::{Decision, FoundBranch, decide};
+    use crate::git::branches::model::{BranchFacts, LeftReason, Refresh};
+    use crate::git::name::CommitId;
+    use crate::git::push_journal::OwnTip;
+    use crate::git::writer::tests::Nothing;
+
+    fn commit(digit: char) -> CommitId {
+        digit.to_string().repeat(40).parse().unwrap()
+    }
+
+    /// A branch whose wanted change is `wanted`.
+    fn branch(tip: Option<CommitId>, facts: BranchFacts) -> Branch {
+        Branch {
+            name: "images".parse().unwrap(),
+            tip,
+            facts,
+            refresh: Refresh::WhenNeeded,
+            drafts: vec![(0, 0)],
+            change: "wanted".to_owned(),
+            read: None,
+            has_lost_base: false,
+            has_landed: false,
+            decision: Decision::Nothing,
+            bystanders: BTreeSet::new(),
+            built: None,
+        }
+    }
+
+    #[test]
+    fn a_branch_whose_refused_tip_cannot_be_read_is_refused_if_it_was_deleted_under_its_pull_request() {
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
+        let database = repository.odb().unwrap();
+        let objects = NewObjects::new(&repository, &database).unwrap();
+        let attempt = BranchAttempt::<Nothing>::new(Vec::new(), false);
+        let (one, two) = (Some(commit('1')), Some(commit('2')));
+        let none = BranchFacts::default();
+        // The head of an open pull request, whose branch a person has deleted.
+        let deleted = BranchFacts { deleted_tip: one, has_pull_request: true, ..none };
+        // The head of a closed one without a last line.
+        let closed = BranchFacts { refused_tip: one, ..none };
+        let both = BranchFacts { refused_tip: one, ..deleted };
+        for (tip, facts, pushed, expected) in [
+            (None, deleted, "", true),
+            (None, closed, "", false),
+            (None, both, "", false),
+            // The push journal has the change, so the tip need not be read.
+            (None, deleted, "wanted", true),
+            (None, closed, "wanted", true),
+            (None, closed, "other", false),
+            // The branch was made anew since.
+            (two, deleted, "", false),
+            (two, closed, "wanted", false),
+            (None, none, "wanted", false),
+        ] {
+            let mut journal = PushJournal::default();
+            if !pushed.is_empty() {
+                let own = OwnTip {
+                    tip: commit('1'),
+                    base: commit('0'),
+                    change: pushed.to_owned(),
+                    members: [].into(),
+                    verified: None,
+                    commits: Vec::new(),
+                };
+                journal.add_own_tip(&"images".parse().unwrap(), own);
+            }
+            let branch = branch(tip, facts);
+            let is_refused = attempt.is_refused_there(&branch, &objects, &journal, &mut |_| Ok(())).unwrap();
+            assert_eq!(is_refused, expected, "{tip:?} {facts:?} {pushed}");
+            let facts = BranchFacts { is_refused, ..facts };
+            let decision = decide(true, &FoundBranch::Absent, None, facts);
+            let left = Decision::Leave(LeftReason::Refused);
+            assert_eq!(decision, if is_refused { left } else { Decision::Create });
+        }
+    }
+}

@@ -52,6 +52,15 @@ impl GoTemplate {
         !self.template.used_values().iter().all(is_within)
     }
 
+    /// Returns true if the text may depend on the policy of a branch, or on its image.
+    pub(super) fn mentions_policy(&self) -> bool {
+        let is_whole = |way: &Vec<Arc<str>>| way.is_empty();
+        let is_of_policy =
+            |way: &Vec<Arc<str>>| way.first().is_some_and(|first| matches!(&**first, "Policy" | "Image"));
+        self.template.used_values().iter().any(is_whole)
+            || self.template.field_usages().iter().any(|field| is_of_policy(&field.path))
+    }
+
     pub(super) fn render(
         &self,
         data: &TemplateData<'_>,

@@ -38,6 +38,7 @@ use super::limits::LIMITS;
 pub(super) struct HandlebarsTemplate {
     template: Template,
     mentions_files: bool,
+    mentions_policy: bool,
 }
 
 impl fmt::Debug for HandlebarsTemplate {
@@ -65,12 +66,18 @@ impl HandlebarsTemplate {
             return Err(invalid(Some(location), message));
         }
         show_names(&mut template, &|name| HELPERS.contains(&name));
-        Ok(Self { template, mentions_files: mentions_files(text) })
+        let (mentions_files, mentions_policy) = (mentions_files(text), mentions_policy(text));
+        Ok(Self { template, mentions_files, mentions_policy })
     }
 
     /// Returns true if the text mentions a name of the data of files and objects.
     pub(super) fn mentions_files(&self) -> bool {
         self.mentions_files
+    }
+
+    /// Returns true if the text mentions a name of the data of policies.
+    pub(super) fn mentions_policy(&self) -> bool {
+        self.mentions_policy
     }
 
     pub(super) fn render(
@@ -109,6 +116,14 @@ fn mentions_files(text: &str) -> bool {
         NAMES.iter().any(|name| tag.contains(name))
             || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_reference(&tag, name))
     })
+}
+
+/// Returns true if the text mentions policies, images, or all data at once.
+fn mentions_policy(text: &str) -> bool {
+    const NAMES: [&str; 6] = ["Policy", "Image", "@root", "lookup", "this", "each"];
+    let is_in_path = |before: &str| before.ends_with(|c: char| c.is_alphanumeric() || "]_-".contains(c));
+    let has_dot_alone = text.match_indices('.').any(|(at, _)| !is_in_path(&text[..at]));
+    text.contains("{{") && (has_dot_alone || NAMES.iter().any(|name| text.contains(name)))
 }
 
 /// The helpers that templates can call.

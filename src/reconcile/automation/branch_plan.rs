@@ -9,7 +9,7 @@ use tagboat_api::{ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
 
 use super::delivery::{
     BranchSeries, BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope,
-    SelectedPolicy, bundles,
+    SelectedPolicy, bundles, only_branch,
 };
 use super::pull_requests::Snapshot;
 use super::request::Request;
@@ -38,8 +38,8 @@ pub struct BranchPlan {
     unwanted: BTreeSet<BranchName>,
     /// True if the branches that it renders stay, unless they were handed back.
     pub ends_branches_only: bool,
-    /// True if each selected policy has an image and a branch.
-    is_complete: bool,
+    /// The selected policies without an image or a usable branch.
+    unplaced: BTreeSet<ObjectName>,
     /// The images of the policies of each branch.
     bundle_images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
     /// The images that each branch sets, once the update is planned.
@@ -121,17 +121,30 @@ impl BranchNaming {
             let image = PolicyImage { policy: policy.clone(), image: image.clone() };
             Some(SelectedPolicy { image, labels })
         });
-        bundles(&BundleRequest {
+        bundles(&self.request(&request.values, selected.collect()))
+    }
+
+    /// Returns the only branch that the automation can have, if its name does not depend on policies.
+    pub(super) fn only_branch(&self, values: &BTreeMap<String, String>) -> Option<BranchName> {
+        only_branch(&self.request(values, Vec::new()))
+    }
+
+    fn request<'a>(
+        &'a self,
+        values: &'a BTreeMap<String, String>,
+        policies: Vec<SelectedPolicy<'a>>,
+    ) -> BundleRequest<'a> {
+        BundleRequest {
             automation: &self.automation,
             path: self.path.as_deref(),
-            values: &request.values,
+            values,
             base: &self.target.push,
             push_branch: &self.push_branch,
             has_refspec: false,
             template: self.template.as_deref(),
             language: self.language,
-            policies: selected.collect(),
-        })
+            policies,
+        }
     }
 }
 
@@ -254,7 +267,7 @@ impl BranchPlan {
             owners: BTreeSet::new(),
             unwanted: BTreeSet::new(),
             ends_branches_only: false,
-            is_complete: false,
+            unplaced: BTreeSet::new(),
             bundle_images: BTreeMap::new(),
             images: BTreeMap::new(),
             setters: BTreeMap::new(),
@@ -317,7 +330,9 @@ impl BranchPlan {
     ) -> Result<(), BranchPlanError> {
         let mut bundles = self.naming.bundles(request, policies)?;
         self.series.refuse(self.target(), &mut bundles);
-        self.is_complete = is_complete(request, &bundles);
+        let placed: BTreeSet<&ObjectName> = bundles.branches.values().flatten().collect();
+        let selected = request.update.setters.selected().map(|(policy, _)| policy);
+        self.unplaced = selected.filter(|policy| !placed.contains(policy)).cloned().collect();
         let images: BTreeMap<_, _> = request.update.setters.images().collect();
         let of_bundle = |policies: &BTreeSet<ObjectName>| {
             let with_image = policies.iter().filter_map(|policy| Some((policy, *images.get(policy)?)));
@@ -346,7 +361,7 @@ impl BranchPlan {
         let images = self.bundle(branch).map(|_| self.images.get(branch).unwrap_or(&none));
         let Some(known) = &self.pull_requests else {
             // The change of a policy that has no image or no branch now may be on any of them.
-            let is_deleted_if_stale = self.naming.has_no_forge && self.is_complete;
+            let is_deleted_if_stale = self.naming.has_no_forge && self.unplaced.is_empty();
             return BranchFacts { is_without_forge: true, is_deleted_if_stale, ..BranchFacts::default() };
         };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
@@ -389,13 +404,13 @@ impl BranchPlan {
         let path = self.naming.path.as_deref().unwrap_or_default();
         let parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
         let path = parts.fold(TreePath::root(), |path, part| path.join(part.as_bytes()));
-        // The policies of a branch that is not wanted any more are unknown.
-        let any_policy = || self.bundles.branches.values().flatten().cloned().collect();
-        OwnershipScope {
-            people: vec![(author.clone(), author.clone())],
-            policies: self.bundle(branch).cloned().unwrap_or_else(any_policy),
-            paths: vec![path],
-        }
+        // The policies of a branch that is not wanted any more are unknown, and those without a branch may have been on any.
+        let placed: Vec<&BTreeSet<ObjectName>> = match self.bundle(branch) {
+            Some(bundle) => vec![bundle],
+            None => self.bundles.branches.values().collect(),
+        };
+        let policies = placed.into_iter().chain([&self.unplaced]).flatten().cloned().collect();
+        OwnershipScope { people: vec![(author.clone(), author.clone())], policies, paths: vec![path] }
     }
 }
 

@@ -245,6 +245,32 @@ fn settings_and_sources_with_which_a_run_stalls_are_not_open() {
     }
 }
 
+/// The base was taken for `main`, on which the template gives another number of branches.
+#[test]
+fn the_branch_of_the_git_repository_is_the_base_of_refused_branches() {
+    let template = r#"{{ if eq .Base "release" }}images{{ else }}{{ .Policy.Name }}{{ end }}"#;
+    let annotations = json!({"tagboat.dev/delivery": "pull-request", "tagboat.dev/push-branch": template});
+    let git = json!({"commit": {"author": {"email": "bot@example.com"}}});
+    let mut app: Value = serde_json::from_str(&app(&annotations, &json!({"git": git}))).unwrap();
+    app["status"]["observedPolicies"]["api"] = json!({"name": "ghcr.io/org/api", "tag": "1.0.0"});
+    app["status"]["conditions"] = json!([{
+        "type": "Delivery", "status": "True", "reason": "Current",
+        "message": "1 open: #12; refused by a person: #9", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    let api = policy("shop", "api", "ghcr.io/org/api", "1.0.0");
+    for (base, expected) in [("release", "held"), ("main", "written")] {
+        let source = json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"namespace": "shop", "name": "fleet"},
+            "spec": {"interval": "1m", "url": "https://github.com/acme/fleet.git", "ref": {"branch": base}},
+        });
+        let ended = explain(&[app.to_string(), web("1.0.0"), api.clone(), source.to_string()], &JSON);
+        let document = ended.json();
+        let states = [0, 1].map(|at| document["policies"][at]["state"].clone());
+        assert_eq!(states, [expected, expected], "{base} {document:#}");
+    }
+}
+
 /// It was called open.
 #[test]
 fn an_invalid_selector_is_not_open() {

@@ -147,6 +147,73 @@ async fn an_automation_with_invalid_annotations_holds_back_only_merges_of_its_br
     assert_eq!(run("other"), (vec!["images: merged".to_owned()], false));
 }
 
+/// A typing error in a selector kept all pull requests from being merged.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_automation_with_an_invalid_selector_holds_back_only_merges_of_its_branch_and_is_named() {
+    let fleet = fleet("caution-selector").await;
+    fleet.forge.write("main", "staging/app.yaml", &tag_line("5.0.3")).await;
+    let prod = json!({"push-branch": "images", "pull-request-merge": "immediately"});
+    let run = |branch: &str| {
+        let staging = json!({"push-branch": branch});
+        fleet.write_all(&automations(&prod, &staging), "5.0.3");
+        let selector = r#""update":{"path":"./staging""#;
+        let invalid = r#""policySelector":{"matchExpressions":[{"key":"a","operator":"Is"}]},"update":{"path":"./staging""#;
+        fleet.edit_manifests(|text| {
+            assert!(text.contains(selector), "{text}");
+            text.replace(selector, invalid)
+        });
+        let run = fleet.run_with(&[]);
+        assert_eq!(run.status, Some(1), "{run:?}");
+        let warning = "merges wait for automation default/staging, which renders the same branch and is stalled: see its \
+                       conditions, or suspend it";
+        let is_named = run.errors.contains(warning);
+        let all = run.json()["automations"].as_array().unwrap().iter().flat_map(actions).collect::<Vec<_>>();
+        (all, is_named)
+    };
+    assert_eq!(run("images"), (vec!["images: opened".to_owned()], true));
+    // Gitea checks in the background whether a pull request can be merged.
+    for _ in 0..100 {
+        if fleet.pull().await["mergeable"] == true {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(run("images"), (vec!["images: kept".to_owned()], true));
+    assert_eq!(run("{{ .Base }}-other"), (vec!["images: merged".to_owned()], false));
+}
+
+/// Without the push journal, the branch was made anew without the commit; with it, the condition hid the invalid name.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commit_of_an_automation_without_a_usable_name_stays_on_a_shared_branch() {
+    for is_lost in [false, true] {
+        let fleet = fleet("shared-branchless").await;
+        let images = json!({"push-branch": "images"});
+        fleet.write_all(&automations(&images, &images), "5.0.3");
+        assert!(all_actions(&fleet).contains(&"images: opened".to_owned()));
+        let tip = fleet.forge.tip("images").await;
+        fleet.write_all(&automations(&json!({"push-branch": "HEAD"}), &images), "6.0.0");
+        if is_lost {
+            fleet.lose_state();
+        }
+        for _ in 0..2 {
+            let run = fleet.run_with(&[]);
+            assert_eq!(run.status, Some(1), "{run:?}");
+            assert_eq!(fleet.forge.tip("images").await, tip, "{is_lost}");
+            let of =
+                |name: &str| fleet.condition_of(&format!("ImageUpdateAutomation/default/{name}"), "Delivery");
+            assert!(of("prod").starts_with("False InvalidBranch "), "{is_lost} {}", of("prod"));
+            let awaited = "False EditedByOthers branch 'images' is left alone, because it has a commit of automation default/prod";
+            assert!(of("staging").starts_with(awaited), "{is_lost} {}", of("staging"));
+            assert_eq!(fleet.pull().await["state"], "open");
+        }
+        fleet.write_all(&automations(&images, &images), "6.0.0");
+        assert!(all_actions(&fleet).contains(&"images: refreshed".to_owned()));
+        for path in ["prod/app.yaml", "staging/app.yaml"] {
+            assert_eq!(fleet.forge.read("images", path).await, tag_line("6.0.0"));
+        }
+    }
+}
+
 /// It was closed, though the branch had the change of the other under review.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_stays_open_while_its_branch_has_a_change_of_an_automation_without_a_forge() {

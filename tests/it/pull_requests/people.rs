@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::fleet::{BRANCH, Fleet, action, actions, labels};
 use crate::support::fleet::{IMAGE, tag_line};
+use crate::support::gitea::GiteaRepository;
 use crate::support::manifests::policy;
 
 /// A fleet with an open pull request, and its number.
@@ -331,6 +332,65 @@ async fn a_policy_that_loses_its_branch_closes_no_pull_request() {
     }
     fleet.write(&annotations, "5.0.3");
     assert_eq!(action(&fleet.run()), "kept");
+}
+
+/// The automation's own commit counted as one of others, which hid the invalid name.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_name_is_reported_also_after_the_state_was_lost() {
+    let fleet = Fleet::new("branchless-lost").await;
+    let named = |name: &str| json!({"push-branch": name});
+    fleet.write(&named("images"), "5.0.3");
+    assert_eq!(action(&fleet.run()), "images: opened");
+    let tip = fleet.forge.tip("images").await;
+    for (name, sentence) in [("HEAD", "renders to HEAD"), ("{{ .Policy.Labels.team }}", "<no value>")] {
+        fleet.write(&named(name), "6.0.0");
+        fleet.lose_state();
+        for _ in 0..2 {
+            let run = fleet.run_with(&[]);
+            assert!(run.status == Some(1) && !run.errors.contains("of others"), "{run:?}");
+            let delivery = fleet.delivery();
+            assert!(
+                delivery.starts_with("False InvalidBranch ") && delivery.contains(sentence),
+                "{delivery}"
+            );
+            assert_eq!(
+                (&fleet.pull().await["state"], fleet.forge.tip("images").await),
+                (&json!("open"), tip.clone())
+            );
+        }
+    }
+    fleet.write(&named("images"), "6.0.0");
+    fleet.lose_state();
+    assert_eq!(action(&fleet.run()), "images: refreshed");
+}
+
+/// A part of the commit counted as one of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_loses_one_of_its_policies_is_made_anew_also_after_the_state_was_lost() {
+    let fleet = Fleet::new("part-lost").await;
+    let other = "ghcr.io/stefanprodan/other";
+    let line = tag_line("4.0.6");
+    let marked = line.replace("default:podinfo", "default:other").replacen("tag", "other", 1);
+    fleet.forge.write("main", "app.yaml", &format!("{line}{marked}")).await;
+    let policies = |tag: &str| {
+        format!("{}---\n{}", policy("default", "podinfo", IMAGE, tag), policy("default", "other", other, tag))
+    };
+    let write = |template: &str, tag: &str| {
+        let automations = [("fleet", json!({"push-branch": template}))];
+        fleet.write_with(&automations, &policies(tag), GiteaRepository::token());
+    };
+    write("images", "5.0.3");
+    assert_eq!(action(&fleet.run()), "images: opened");
+    write(r#"{{ if eq .Policy.Name "podinfo" }}images{{ end }}"#, "6.0.0");
+    fleet.lose_state();
+    let run = fleet.run_with(&[]);
+    assert_eq!(
+        (run.status, action(&run.json()["automations"][0])),
+        (Some(1), "images: refreshed".to_owned())
+    );
+    assert!(fleet.delivery().starts_with("False InvalidBranch "), "{}", fleet.delivery());
+    let text = fleet.forge.read("images", "app.yaml").await;
+    assert_eq!(text, format!("{}{marked}", tag_line("6.0.0")));
 }
 
 /// The pull request was theirs, from a branch that Tagboat pushes to.

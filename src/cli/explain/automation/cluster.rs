@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use tagboat_api::{ImagePolicy, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use super::facts::{Facts, Found, Origin};
+use super::refused::delivery_with_refusals;
 use crate::cli::Failure;
 use crate::cli::cluster::{ClusterArguments, cannot_read};
 use crate::cli::explain::cluster::Cluster;
 use crate::cli::explain::query::ObjectQuery;
 use crate::error::chain;
+use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, NamespaceObject, is_object_name, list};
 use crate::reconcile::automation::waiting::NamespaceRules;
 
@@ -33,8 +35,13 @@ pub(super) async fn facts(
     let policies: Api<ImagePolicy> = Api::namespaced(cluster.objects.client().clone(), &namespace);
     let policies = list(&policies, cluster.objects.guard(), ListParams::default()).await;
     let policies = policies.map_err(|error| cannot_read("ImagePolicies", &error))?;
+    let repository = match delivery_with_refusals(&automation) {
+        Some(_) => repository(&cluster, &automation).await,
+        None => Ok(None),
+    };
     let mut facts = Facts {
         automation,
+        repository: None,
         policies: policies.into_iter().map(Arc::new).collect(),
         rules: NamespaceRules::default(),
         refusals: Vec::new(),
@@ -42,6 +49,13 @@ pub(super) async fn facts(
         notes: Vec::new(),
         origin: Origin::Cluster { controller: controller.to_owned() },
     };
+    match repository {
+        Ok(found) => facts.repository = found,
+        Err(error) => facts.unread.push(format!(
+            "the GitRepository cannot be read, so the branch that is checked out is not known: {}",
+            chain(&error)
+        )),
+    }
     let mut annotations = |name: &str, found: Result<Option<BTreeMap<String, String>>, ClusterError>| {
         let found = found.unwrap_or_else(|error| {
             facts.unread.push(format!(
@@ -65,6 +79,19 @@ pub(super) async fn facts(
     };
     facts.rules = NamespaceRules::of(&own).with_freeze_all(controller, &of_controller);
     Ok(Found::Facts(Box::new(facts)))
+}
+
+/// Reads the GitRepository of an automation; `None` if it does not exist.
+async fn repository(
+    cluster: &Cluster,
+    automation: &ImageUpdateAutomation,
+) -> Result<Option<GitRepository>, ClusterError> {
+    let ObjectName { namespace, name } = automation.git_repository();
+    if !is_object_name(&namespace) || !is_object_name(&name) {
+        return Ok(None);
+    }
+    let api: Api<GitRepository> = Api::namespaced(cluster.objects.client().clone(), &namespace);
+    cluster.objects.guard().send(&namespace, api.get_opt(&name)).await
 }
 
 /// Reads our annotations of a Namespace; `None` if it does not exist.

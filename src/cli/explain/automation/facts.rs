@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tagboat_api::{ImagePolicy, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use crate::objects::ObjectName;
 use crate::reconcile::automation::waiting::NamespaceRules;
@@ -26,6 +26,8 @@ pub(super) enum Found {
 pub(super) struct Facts {
     /// The automation, with the status of its last run.
     pub(super) automation: ImageUpdateAutomation,
+    /// Its GitRepository, if it is known.
+    pub(super) repository: Option<GitRepository>,
     /// The policies of its namespace, each with its status.
     pub(super) policies: Vec<Arc<ImagePolicy>>,
     /// The windows and freezes of Namespaces, as far as they can be read.

@@ -266,8 +266,8 @@ impl Judge<'_> {
             was_wanted && !last_run.kept_out(&policy.name, image)
         };
         let refused = self.settings.as_ref().and_then(|settings| {
-            let policies = self.facts.policies.as_slice();
-            RefusedImages::of(&self.facts.automation, settings, (&request, policies), is_same)
+            let Facts { automation, repository, policies, .. } = self.facts;
+            RefusedImages::of((automation, repository.as_ref()), settings, (&request, policies), is_same)
         });
         explanation.notes.extend(refused.as_ref().and_then(RefusedImages::note));
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =

@@ -15,7 +15,7 @@ use crate::cli::inputs::read_manifests_in_part;
 use crate::cli::namespace_rules::namespace_rules;
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::objects::manifests::{Defect, LoadResult, Manifests, StateDirectory, StateError};
+use crate::objects::manifests::{Defect, LoadResult, StateDirectory, StateError};
 use crate::reconcile::automation::preflight;
 use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::waiting::NamespaceRules;
@@ -46,8 +46,10 @@ pub(super) fn facts(
         return Ok(Found::Invalid { name, sentences: sentences(&needed) });
     };
     let own = manifests.policies().filter(|policy| policy.namespace() == automation.namespace());
+    let source = automation.git_repository();
     let mut facts = Facts {
         automation: automation.clone(),
+        repository: manifests.git_repository(&source.namespace, &source.name).cloned(),
         policies: Vec::new(),
         rules: NamespaceRules::default(),
         refusals: sentences(&refused),
@@ -65,7 +67,7 @@ pub(super) fn facts(
             facts.policies = policies.collect::<Result<_, _>>().map_err(failed)?;
         }
     }
-    facts.refusals.extend(refusal(&facts, &manifests));
+    facts.refusals.extend(refusal(&facts));
     let rules = namespace_rules(&manifests).map_err(|error| error.to_string());
     match rules.and_then(|rules| rules.read(&name.namespace).map_err(|error| chain(&error))) {
         Ok(rules) => facts.rules = rules,
@@ -77,10 +79,9 @@ pub(super) fn facts(
 /// Returns the error with which `tagboat run` does not begin, if there is one.
 ///
 /// Invalid settings and selectors are told in any case. Manifests without the GitRepository are not all that a run needs.
-fn refusal(facts: &Facts, manifests: &Manifests) -> Option<String> {
+fn refusal(facts: &Facts) -> Option<String> {
     let automation = &facts.automation;
-    let ObjectName { namespace, name } = automation.git_repository();
-    let repository = manifests.git_repository(&namespace, &name).filter(|_| !automation.spec.suspend)?;
+    let repository = facts.repository.as_ref().filter(|_| !automation.spec.suspend)?;
     let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
     let policies = facts.policies.iter().map(AsRef::as_ref);
     let request = request::of_automation(automation, policies, &ImageOverrides::new()).ok()?;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tagboat_api::git_repository::GitRepositoryRef;
 use tagboat_api::settings::{AutomationSettings, Delivery};
-use tagboat_api::{Condition, ImagePolicy, ImageUpdateAutomation, ObjectName};
+use tagboat_api::{Condition, GitRepository, ImagePolicy, ImageUpdateAutomation, ObjectName};
 
 use crate::git::BranchName;
 use crate::reconcile::automation::branch_plan::bundles_on;
@@ -29,20 +30,18 @@ impl RefusedImages {
     ///
     /// `is_same` is true for a policy whose image the last run wanted. Another image ends the refusal of a whole branch.
     pub(super) fn of(
-        automation: &ImageUpdateAutomation,
+        (automation, repository): (&ImageUpdateAutomation, Option<&GitRepository>),
         settings: &AutomationSettings,
         (request, policies): (&Request, &[Arc<ImagePolicy>]),
         is_same: impl Fn(&ObjectName) -> bool,
     ) -> Option<Self> {
-        let status = automation.status.as_ref()?;
-        let delivery: &Condition = conditions::find(&status.conditions, ConditionType::Delivery)?;
+        let delivery = delivery_with_refusals(automation)?;
         let refused = refused_in(&delivery.message);
-        let is_current = settings.delivery == Delivery::PullRequest && delivery.status == "True";
-        if refused.is_empty() || !is_current {
+        if settings.delivery != Delivery::PullRequest {
             return None;
         }
-        let branches =
-            bundles_on(automation, settings, &base(automation), (request, policies)).ok()?.branches;
+        let base = base(automation, repository);
+        let branches = bundles_on(automation, settings, &base, (request, policies)).ok()?.branches;
         let may_be_refused = |policies: &&BTreeSet<ObjectName>| policies.iter().all(&is_same);
         let is_all = open_in(&delivery.message).is_empty() && refused.len() >= branches.len();
         Some(Self {
@@ -75,12 +74,62 @@ impl RefusedImages {
     }
 }
 
+/// Returns the condition `Delivery` of an automation, if it names pull requests that people have closed.
+pub(super) fn delivery_with_refusals(automation: &ImageUpdateAutomation) -> Option<&Condition> {
+    let delivery = conditions::find(&automation.status.as_ref()?.conditions, ConditionType::Delivery);
+    delivery.filter(|delivery| delivery.status == "True" && !refused_in(&delivery.message).is_empty())
+}
+
 /// The end of a refusal.
 const END: &str = "another image of its branch, or a person who reopens it, ends that";
 
-/// Returns the branch that is checked out, or any if the GitRepository names it.
-fn base(automation: &ImageUpdateAutomation) -> BranchName {
+/// Returns the branch that is checked out, or any if the GitRepository names it and is unknown.
+fn base(automation: &ImageUpdateAutomation, repository: Option<&GitRepository>) -> BranchName {
     let git = automation.spec.git.as_ref();
-    let branch = git.and_then(|git| git.checkout.as_ref()?.reference.branch.as_deref());
-    branch.and_then(|name| name.parse().ok()).unwrap_or_else(|| "main".parse().expect("main is a name"))
+    let reference = match git.and_then(|git| git.checkout.as_ref()) {
+        Some(checkout) => Some(&checkout.reference),
+        None => repository.and_then(|repository| repository.spec.reference.as_ref()),
+    };
+    let full_name =
+        |reference: &GitRepositoryRef| reference.name.as_deref()?.strip_prefix("refs/heads/")?.parse().ok();
+    let branch = reference
+        .and_then(|reference| full_name(reference).or_else(|| reference.branch.as_deref()?.parse().ok()));
+    branch.unwrap_or_else(|| "main".parse().expect("main is a name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// It was taken for `main`, so a template with the base counted other branches.
+    #[test]
+    fn the_base_is_the_branch_that_the_automation_or_else_its_repository_names() {
+        let release = json!({"branch": "release"});
+        let full = json!({"name": "refs/heads/release"});
+        for (checkout, reference, expected) in [
+            (&Value::Null, Some(&release), "release"),
+            (&Value::Null, Some(&full), "release"),
+            (&json!({"ref": {"branch": "next"}}), Some(&release), "next"),
+            (&json!({"ref": &full}), None, "release"),
+            (&Value::Null, Some(&Value::Null), "main"),
+            (&Value::Null, None, "main"),
+        ] {
+            let automation = json!({
+                "metadata": {"namespace": "shop", "name": "app"},
+                "spec": {
+                    "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "r"},
+                    "git": {"checkout": checkout, "commit": {"author": {"email": "bot@example.com"}}},
+                },
+            });
+            let repository = reference.map(|reference| {
+                let spec = json!({"url": "https://git.example/r", "interval": "1m", "ref": reference});
+                let repository = json!({"metadata": {"namespace": "shop", "name": "r"}, "spec": spec});
+                serde_json::from_value(repository).unwrap()
+            });
+            let automation = serde_json::from_value(automation).unwrap();
+            assert_eq!(base(&automation, repository.as_ref()).as_str(), expected, "{checkout} {reference:?}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::branch_name::{BranchNameError, branch_name};
 use crate::error::ReconcileError;
 use crate::git::BranchName;
 use crate::message::{BranchData, PolicyImage, Template, TemplateError};
+use crate::reference::ImageReference;
 
 /// The folder of the branches that have no name of their own.
 const DEFAULT_FOLDER: &str = "tagboat";
@@ -211,6 +212,22 @@ pub fn bundles(request: &BundleRequest<'_>) -> Result<Bundles, BundleError> {
     Ok(bundles)
 }
 
+/// Returns the only branch that any policies can have, if its name depends on none of them.
+///
+/// The policies of the request do not matter.
+pub fn only_branch(request: &BundleRequest<'_>) -> Option<BranchName> {
+    if let Some(template) = request.template
+        && Template::compile(template, request.language).ok()?.mentions_policy()
+    {
+        return None;
+    }
+    let image = PolicyImage { policy: request.automation.clone(), image: ImageReference::parse("any").ok()? };
+    let labels = BTreeMap::new();
+    let policies = vec![SelectedPolicy { image, labels: &labels }];
+    let of_any = bundles(&BundleRequest { policies, ..request.clone() });
+    of_any.ok()?.branches.into_keys().next()
+}
+
 fn of_one_branch(request: &BundleRequest<'_>) -> BTreeMap<BranchName, BTreeSet<ObjectName>> {
     if request.policies.is_empty() {
         return BTreeMap::new();
@@ -287,9 +304,10 @@ impl Bundles {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::error::chain;
-    use crate::reference::ImageReference;
 
     fn name(name: &str) -> ObjectName {
         ObjectName { namespace: "apps".to_owned(), name: name.to_owned() }
@@ -374,6 +392,44 @@ mod tests {
             request.policies.truncate(1);
         });
         assert_eq!(shown(&handlebars.unwrap()), ["x/web-1.2.3: web"]);
+    }
+
+    /// Nothing was known of the branches of an automation whose policies could not be selected.
+    #[test]
+    fn a_name_that_depends_on_no_policy_is_that_of_the_only_branch() {
+        use TemplateLanguage::{Go, Handlebars};
+        for (language, template, expected) in [
+            (Go, None, Some("tagboat/apps-fleet-clusters-prod")),
+            (Go, Some("images"), Some("images")),
+            (Go, Some("{{ .Base }}-{{ .Values.env }}/{{ .AutomationObject.Name }}"), Some("main-prod/fleet")),
+            (Go, Some("{{ with .Values }}{{ .env }}{{ end }}"), Some("prod")),
+            (Go, Some("{{ .Policy.Name }}"), None),
+            (Go, Some("{{ .Image.Tag }}"), None),
+            (Go, Some("{{ with .Policy.Labels.team }}x{{ else }}y{{ end }}"), None),
+            (Go, Some("{{ if false }}{{ $.Policy.Name }}{{ end }}x"), None),
+            (Go, Some("{{ define \"x\" }}{{ .Policy.Name }}{{ end }}{{ template \"x\" . }}"), None),
+            (Go, Some("{{ . | toJson | sha256sum }}"), None),
+            (Go, Some("{{ range $_, $part := list . }}{{ $part.Policy.Name }}{{ end }}"), None),
+            // It is no name, is in the way of the base, or is no template.
+            (Go, Some("{{ .Values.none }}"), None),
+            (Go, Some("images/"), None),
+            (Go, Some("main"), None),
+            (Go, Some("main/images"), None),
+            (Go, Some("{{ .Nothing }}"), None),
+            (Go, Some("{{"), None),
+            (Handlebars, Some("images-1.0"), Some("images-1.0")),
+            (Handlebars, Some("{{Base}}-{{Values.env}}"), Some("main-prod")),
+            (Handlebars, Some("{{Policy.Name}}"), None),
+            (Handlebars, Some("{{#with .}}{{#with Base}}x{{/with}}{{/with}}"), None),
+            (Handlebars, Some("{{#each this}}x{{/each}}"), None),
+        ] {
+            let found = Cell::new(None);
+            let _ = divide(template, &|request| {
+                request.language = language;
+                found.set(only_branch(request));
+            });
+            assert_eq!(found.take(), expected.map(branch), "{template:?}");
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Standstill {
     Suspended,
     /// Its annotations are invalid.
     InvalidSettings,
+    /// Its spec cannot be reconciled, and its only branch is known.
+    Stalled,
     /// Its branches cannot all be rendered.
     UnknownBranches,
 }
@@ -67,6 +69,12 @@ impl CautiousAutomation {
             }
             (Standstill::InvalidSettings, false) => {
                 "which may render the same branch and has invalid annotations: correct them, or suspend it"
+            }
+            (Standstill::Stalled, true) => {
+                "which has a part in the pull request and is stalled: see its conditions"
+            }
+            (Standstill::Stalled, false) => {
+                "which renders the same branch and is stalled: see its conditions, or suspend it"
             }
             (Standstill::UnknownBranches, true) => {
                 "which has a part in the pull request, and its branches are not known: see its conditions"
@@ -140,6 +148,12 @@ mod tests {
                 "has a part in the pull request and invalid annotations: correct them",
             ),
             (Standstill::InvalidSettings, false, "has invalid annotations: correct them, or suspend it"),
+            (
+                Standstill::Stalled,
+                false,
+                "renders the same branch and is stalled: see its conditions, or suspend it",
+            ),
+            (Standstill::Stalled, true, "has a part in the pull request and is stalled: see its conditions"),
             (
                 Standstill::UnknownBranches,
                 false,

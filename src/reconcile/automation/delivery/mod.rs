@@ -33,6 +33,7 @@ pub use body::without_parts;
 pub use branch_name::{BranchNameError, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
+    only_branch,
 };
 pub use caution::{CautiousAutomation, Standstill};
 pub use decision::{

@@ -99,6 +99,10 @@ struct Rendered {
     bundles: Bundles,
     /// True if each selected policy has an image and a branch.
     is_complete: bool,
+    /// True if the policies cannot be selected.
+    is_stalled: bool,
+    /// The only branch that it can have, if its name does not depend on policies.
+    only: Option<BranchName>,
 }
 
 impl Siblings {
@@ -196,7 +200,7 @@ impl Siblings {
                 (true, ..) => Some(Standstill::Suspended),
                 (_, None, _) => Some(Standstill::InvalidSettings),
                 (.., None) => Some(Standstill::UnknownBranches),
-                _ => None,
+                _ => known.is_stalled(&automation).then_some(Standstill::Stalled),
             };
             let owner = OwnerHash::of(&automation, other.spec.update.path.as_deref());
             Some(CautiousAutomation { automation, owner, merge: own, branches, standstill })
@@ -249,7 +253,8 @@ impl Known {
 
     /// Returns the branches that an automation renders and another one can share.
     ///
-    /// There are none if it may render any: its settings are invalid, or its branches cannot all be rendered.
+    /// There are none if it may render any: its settings are invalid, or its branches cannot all be rendered and their names
+    /// depend on policies.
     fn shared(&self, by: &ObjectName, other: &ObjectName) -> Option<BTreeSet<&BranchName>> {
         if self.pushing.contains(other) {
             return Some(BTreeSet::new());
@@ -272,8 +277,17 @@ impl Known {
         if !own.target.shares_transaction(&other.target) {
             return Some(BTreeSet::new());
         }
-        let rendered = other.rendered(&self.inputs).filter(|rendered| rendered.is_complete)?;
-        Some(rendered.bundles.branches.keys().collect())
+        let rendered = other.rendered(&self.inputs)?;
+        match &rendered.only {
+            _ if rendered.is_complete => Some(rendered.bundles.branches.keys().collect()),
+            only => Some(BTreeSet::from([only.as_ref()?])),
+        }
+    }
+
+    /// Returns true if the spec of an automation with valid settings cannot be reconciled.
+    fn is_stalled(&self, automation: &ObjectName) -> bool {
+        let sibling = self.siblings.iter().find(|sibling| sibling.name == *automation);
+        sibling.and_then(|sibling| sibling.rendered(&self.inputs)).is_some_and(|rendered| rendered.is_stalled)
     }
 
     fn find_series(&self) -> BranchSeries {
@@ -345,13 +359,23 @@ impl Sibling {
             return None;
         };
         let policies = || inputs.policies.iter().map(Arc::as_ref);
-        let mut request = request::of_automation(&self.automation, policies(), &inputs.given).ok()?;
+        let git = self.automation.spec.git.as_ref();
+        let values = git.map(|git| &git.commit.message_template_values);
+        let only = naming.only_branch(values.unwrap_or(&BTreeMap::new()));
+        let Ok(mut request) = request::of_automation(&self.automation, policies(), &inputs.given) else {
+            return Some(Rendered {
+                bundles: Bundles::default(),
+                is_complete: false,
+                is_stalled: true,
+                only,
+            });
+        };
         if policies().any(GroupHolds::concern) {
             request.hold_groups(&self.automation, policies(), &inputs.given);
         }
         let bundles = naming.bundles(&request, &inputs.policies).ok()?;
         let is_complete = branch_plan::is_complete(&request, &bundles);
-        Some(Rendered { bundles, is_complete })
+        Some(Rendered { bundles, is_complete, is_stalled: false, only })
     }
 }
 

@@ -119,6 +119,23 @@ fn the_commit_of_an_automation_whose_policy_has_no_image_is_awaited() {
     assert_eq!(absence, Absence::Awaited("shop/two".to_owned()));
 }
 
+/// Its branch depends on no policy, so it renders no other.
+#[test]
+fn the_commit_of_an_automation_whose_only_branch_is_another_one_is_not_awaited() {
+    let mut inputs = inputs();
+    Arc::make_mut(&mut inputs.policies[0]).status = None;
+    let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
+    for (branch, expected) in [
+        ("other", Absence::Dropped(DropReason::OtherBranch)),
+        ("images", Absence::Awaited("shop/two".to_owned())),
+    ] {
+        let two = automation("two", "main", branch, &json!({}));
+        let siblings = Siblings::new(vec![automation("one", "main", "images", &json!({})), two], |_| false);
+        siblings.find_series(&inputs);
+        assert_eq!(siblings.absence(&by, &"images".parse().unwrap(), "shop/two 1"), expected, "{branch}");
+    }
+}
+
 /// Its branch was given to another one, or its commit awaited there for ever.
 #[test]
 fn an_image_of_an_earlier_run_names_the_branch_of_an_automation_that_takes_no_part() {
@@ -163,6 +180,8 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
     };
     let annotation = |name: &str, value: &str| json!({"metadata": {"annotations": {name: value}}});
     let release = json!({"spec": {"git": {"checkout": {"ref": {"branch": "release"}}}}});
+    let selector = json!({"matchExpressions": [{"key": "team", "operator": "Is", "values": ["shop"]}]});
+    let unselectable = json!({"spec": {"policySelector": selector}});
     let (images, any) = (Some(vec!["images"]), None);
     for (own, branch, other, expected) in [
         (Immediately, "images", with("by-hand", &json!({})), Some((ByHand, images.clone()))),
@@ -189,6 +208,16 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
             Some((ByHand, any.clone())),
         ),
         (Immediately, "images", with("by-hnd", &annotation("tagboat.dev/delivery", "branch")), None),
+        // Its policies cannot be selected.
+        (Immediately, "other", with("by-hand", &unselectable), Some((ByHand, Some(vec!["other"])))),
+        (Immediately, "{{ .Base }}/all", with("by-hand", &unselectable), Some((ByHand, any.clone()))),
+        (
+            Immediately,
+            "{{ .Base }}-all",
+            with("by-hand", &unselectable),
+            Some((ByHand, Some(vec!["main-all"]))),
+        ),
+        (Immediately, "{{ .Policy.Name }}", with("by-hand", &unselectable), Some((ByHand, any.clone()))),
         // Its branches cannot be rendered.
         (Immediately, "{{ .Nothing }}", with("by-hand", &json!({})), Some((ByHand, any))),
         // It has no pull requests, or none of these.
@@ -219,7 +248,7 @@ fn automations_with_a_more_cautious_merge_are_known_with_the_branches_that_they_
                 (true, ..) => Some(Standstill::Suspended),
                 (_, false, _) => Some(Standstill::InvalidSettings),
                 (.., None) => Some(Standstill::UnknownBranches),
-                _ => None,
+                _ => other["spec"]["policySelector"].is_object().then_some(Standstill::Stalled),
             };
             assert_eq!(one.standstill, expected, "{other}");
             let names = |branches: BTreeSet<BranchName>| -> Vec<String> {

@@ -92,6 +92,7 @@ impl Case {
         let namespace: BTreeMap<String, String> = serde_json::from_value(self.namespace.clone()).unwrap();
         let facts = Facts {
             automation: automation.unwrap(),
+            repository: None,
             policies: iter::once(policy("web", self.wanted)).chain(api).collect(),
             rules: NamespaceRules::of(&namespace).with_freeze_all("shop", &namespace),
             refusals: self.refusals.iter().map(|refusal| (*refusal).to_owned()).collect(),
