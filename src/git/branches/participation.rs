@@ -40,7 +40,7 @@ impl<P: Proposer> BranchAttempt<P> {
         open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
     }
 
-    /// Returns the name of a proposer whose commit a branch that is made anew would lose.
+    /// Returns the name of a proposer whose commit would be lost with a branch.
     ///
     /// The proposer renders the branch no more, but may do so again. Without the journal, its commit is one that makes only
     /// changes of its own.

@@ -124,7 +124,7 @@ impl BranchNaming {
         bundles(&self.request(&request.values, selected.collect()))
     }
 
-    /// Returns the only branch that the automation can have, if its name does not depend on policies.
+    /// Returns the only branch, if its name does not depend on policies.
     pub(super) fn only_branch(&self, values: &BTreeMap<String, String>) -> Option<BranchName> {
         only_branch(&self.request(values, Vec::new()))
     }

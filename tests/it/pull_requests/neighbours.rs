@@ -156,8 +156,8 @@ async fn an_automation_with_an_invalid_selector_holds_back_only_merges_of_its_br
     let run = |branch: &str| {
         let staging = json!({"push-branch": branch});
         fleet.write_all(&automations(&prod, &staging), "5.0.3");
-        let selector = r#""update":{"path":"./staging""#;
-        let invalid = r#""policySelector":{"matchExpressions":[{"key":"a","operator":"Is"}]},"update":{"path":"./staging""#;
+        let selector = r#""update":{"strategy":"Setters","path":"./staging""#;
+        let invalid = r#""policySelector":{"matchExpressions":[{"key":"a","operator":"Is"}]},"update":{"strategy":"Setters","path":"./staging""#;
         fleet.edit_manifests(|text| {
             assert!(text.contains(selector), "{text}");
             text.replace(selector, invalid)
@@ -182,7 +182,9 @@ async fn an_automation_with_an_invalid_selector_holds_back_only_merges_of_its_br
     assert_eq!(run("{{ .Base }}-other"), (vec!["images: merged".to_owned()], false));
 }
 
-/// Without the push journal, the branch was made anew without the commit; with it, the condition hid the invalid name.
+/// The branch lost the commit if the push journal was lost.
+///
+/// Otherwise, the condition hid the invalid name.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commit_of_an_automation_without_a_usable_name_stays_on_a_shared_branch() {
     for is_lost in [false, true] {

@@ -74,7 +74,7 @@ impl RefusedImages {
     }
 }
 
-/// Returns the condition `Delivery` of an automation, if it names pull requests that people have closed.
+/// Returns the condition `Delivery`, if it names pull requests that people have closed.
 pub(super) fn delivery_with_refusals(automation: &ImageUpdateAutomation) -> Option<&Condition> {
     let delivery = conditions::find(&automation.status.as_ref()?.conditions, ConditionType::Delivery);
     delivery.filter(|delivery| delivery.status == "True" && !refused_in(&delivery.message).is_empty())
@@ -83,7 +83,9 @@ pub(super) fn delivery_with_refusals(automation: &ImageUpdateAutomation) -> Opti
 /// The end of a refusal.
 const END: &str = "another image of its branch, or a person who reopens it, ends that";
 
-/// Returns the branch that is checked out, or any if the GitRepository names it and is unknown.
+/// Returns the branch that is checked out.
+///
+/// It is `main` if the GitRepository names it and is unknown.
 fn base(automation: &ImageUpdateAutomation, repository: Option<&GitRepository>) -> BranchName {
     let git = automation.spec.git.as_ref();
     let reference = match git.and_then(|git| git.checkout.as_ref()) {

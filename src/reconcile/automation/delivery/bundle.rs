@@ -212,16 +212,19 @@ pub fn bundles(request: &BundleRequest<'_>) -> Result<Bundles, BundleError> {
     Ok(bundles)
 }
 
-/// Returns the only branch that any policies can have, if its name depends on none of them.
+/// Returns the branch of any policies, if its name depends on none of them.
 ///
-/// The policies of the request do not matter.
+/// Those of the request do not matter.
 pub fn only_branch(request: &BundleRequest<'_>) -> Option<BranchName> {
     if let Some(template) = request.template
         && Template::compile(template, request.language).ok()?.mentions_policy()
     {
         return None;
     }
-    let image = PolicyImage { policy: request.automation.clone(), image: ImageReference::parse("any").ok()? };
+    let image = PolicyImage {
+        policy: request.automation.clone(),
+        image: ImageReference::parse("image:tag").expect("it is a reference"),
+    };
     let labels = BTreeMap::new();
     let policies = vec![SelectedPolicy { image, labels: &labels }];
     let of_any = bundles(&BundleRequest { policies, ..request.clone() });
