@@ -52,7 +52,7 @@ impl GoTemplate {
         !self.template.used_values().iter().all(is_within)
     }
 
-    /// Returns true if the text may depend on the policy of a branch, or on its image.
+    /// Returns true if the text may depend on a policy or its image.
     pub(super) fn mentions_policy(&self) -> bool {
         let is_whole = |way: &Vec<Arc<str>>| way.is_empty();
         let is_of_policy =
