@@ -247,7 +247,9 @@ impl PullRequest {
                 PullRequestReason::Superseded => PullRequestReasonKind::Superseded,
                 PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,
             },
-            OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_) => PullRequestReasonKind::ForgeFailed,
+            OutcomeReason::ForgeFailed(_) | OutcomeReason::NotReached | OutcomeReason::NoText(_) => {
+                PullRequestReasonKind::ForgeFailed
+            }
             OutcomeReason::Waiting(_) => PullRequestReasonKind::Waiting,
         });
         Self {

@@ -226,9 +226,16 @@ impl Access {
     /// Adds the user info of a URL to the secrets, even if it is unused.
     /// The user name of an SSH URL is not a secret.
     fn add_user_info(&mut self, url: &RemoteUrl) {
-        let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != TOKEN_USER);
-        for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
-            self.redactor.add_secret(secret);
+        let user = url.user().filter(|_| url.transport() != Transport::Ssh);
+        user.into_iter().for_each(|user| self.add_user(url, user.as_bytes()));
+        url.password().into_iter().for_each(|password| self.redactor.add_secret(password.expose()));
+    }
+
+    /// Adds a user name to the secrets, unless the path of the URL shows it.
+    /// It may be a token.
+    fn add_user(&mut self, url: &RemoteUrl, user: &[u8]) {
+        if user != TOKEN_USER.as_bytes() && !url.has_segment(user) {
+            self.redactor.add_secret(user);
         }
     }
 
@@ -330,10 +337,7 @@ impl Access {
         for secret in [password, both.expose()] {
             self.redactor.add_secret(secret);
         }
-        // It may be a token.
-        if user != TOKEN_USER.as_bytes() {
-            self.redactor.add_secret(user);
-        }
+        self.add_user(url, user);
         self.set_header(url, format!("Authorization: Basic {}", STANDARD.encode(both.expose())).as_bytes());
     }
 

@@ -95,7 +95,7 @@ pub enum GitError {
     TimedOut {
         /// The subcommand.
         verb: &'static str,
-        /// The time that it ran.
+        /// The timeout, which calls before it may have used up in part.
         after: Duration,
     },
     /// The process is being stopped.
@@ -305,7 +305,8 @@ impl Call<'_> {
         if self.may_begin.is_some_and(|may_begin| !may_begin()) {
             return Err(GitError::Withheld { verb });
         }
-        let (begin, deadline) = (Instant::now(), stop.deadline(deadline.get()));
+        let (begin, timeout) = (Instant::now(), deadline.timeout());
+        let deadline = stop.deadline(deadline.get());
         // Held until the process has ended, because a cancelled proposal is not finished while it may still push.
         let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();
         let Some(_guards) = guards.filter(|_| !stop.is_cancelled()) else {
@@ -324,7 +325,7 @@ impl Call<'_> {
             Ok(ProcessOutcome::Stopped) if is_to_end() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(ProcessOutcome::TimedOut) if stop.is_cancelled() => Err(GitError::Interrupted { verb }),
-            Ok(ProcessOutcome::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
+            Ok(ProcessOutcome::TimedOut) => Err(GitError::TimedOut { verb, after: timeout }),
             Ok(ProcessOutcome::Stopped) => Err(GitError::Stopped { verb }),
             Ok(ProcessOutcome::TooMuchOutput) => Err(GitError::TooMuchOutput { verb }),
             // A stop may reach all processes of a pod or a service at the same time.
@@ -432,6 +433,18 @@ mod tests {
         ] {
             assert_eq!(call(&git, script).run().unwrap_err().to_string(), sentence, "{script}");
         }
+    }
+
+    /// It named the time that calls before it had left.
+    #[test]
+    fn the_error_of_a_late_process_names_the_timeout() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = Git::in_directory(directory.path());
+        let deadline = ServerDeadline::after(Duration::from_secs(3));
+        std::thread::sleep(Duration::from_millis(2_500));
+        let mut call = call(&git, "sleep 60");
+        call.deadline = Some(&deadline);
+        assert_eq!(call.run().unwrap_err().to_string(), "git end timed out after 3 s");
     }
 
     #[test]

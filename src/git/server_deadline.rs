@@ -13,7 +13,10 @@ use crate::tenancy::Capacity;
 /// The deadline for the answers of a server.
 /// Waits that the server does not cause postpone it.
 #[derive(Debug)]
-pub(super) struct ServerDeadline(Cell<Instant>);
+pub(super) struct ServerDeadline {
+    end: Cell<Instant>,
+    timeout: Duration,
+}
 
 /// The reason why a wait for memory or a thread ended without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +30,17 @@ pub(super) enum NotGranted {
 impl ServerDeadline {
     /// Creates a deadline that is `timeout` from now.
     pub(super) fn after(timeout: Duration) -> Self {
-        Self(Cell::new(Instant::now() + timeout))
+        Self { end: Cell::new(Instant::now() + timeout), timeout }
     }
 
     /// Returns the current deadline.
     pub(super) fn get(&self) -> Instant {
-        self.0.get()
+        self.end.get()
+    }
+
+    /// Returns the timeout with which it was created.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Returns the time that is left.
@@ -44,7 +52,7 @@ impl ServerDeadline {
     pub(super) fn pause<T>(&self, wait: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = wait();
-        self.0.set(self.get() + begin.elapsed());
+        self.end.set(self.get() + begin.elapsed());
         result
     }
 }

@@ -229,6 +229,7 @@ fn sentences(bundles: Bundles) -> (Vec<BranchName>, Vec<(Rule, String)>) {
     }
     let sentence = |(rule, (sentence, more)): (Rule, (String, usize))| match (rule, more) {
         (Rule::TemplateError, _) | (_, 0) => (rule, sentence),
+        (_, 1) => (rule, format!("{sentence}; and 1 more policy")),
         _ => (rule, format!("{sentence}; and {more} more policies")),
     };
     (bundles.branches.into_keys().collect(), errors.into_iter().map(sentence).collect())

@@ -243,6 +243,32 @@ fn git_sends_the_login_with_the_first_request() {
     }
 }
 
+/// The owner was missing in each message about the repository.
+#[test]
+fn a_user_name_is_redacted_unless_the_path_of_the_url_shows_it() {
+    for (address, user, expected) in [
+        ("https://h/acme/fleet", "acme", "cannot read https://h/acme/fleet: ••••, acme"),
+        ("https://acme@h/acme/fleet", "acme", "cannot read https://h/acme/fleet: ••••, acme"),
+        ("https://h/acme/fleet", "robot", "cannot read https://h/acme/fleet: ••••, ••••"),
+        // A part of a segment, or the host, is not enough.
+        ("https://robot/robots/fleet", "robot", "cannot read https://••••/••••s/fleet: ••••, ••••"),
+        ("https://h/acme/fleet", "ghp_0123456789abcdef", "cannot read https://h/acme/fleet: ••••, ••••"),
+    ] {
+        let remote = url(address);
+        let access =
+            prepare(&remote, &[("username", user), ("password", "hunter2")], &AccessOptions::default());
+        let text = format!("cannot read {remote}: hunter2, {user}");
+        assert_eq!(access.redact(&text), expected, "{address} {user}");
+    }
+    // A password stays a secret, even if the path shows it.
+    let access = prepare(
+        &url("https://h/acme/fleet"),
+        &[("username", "acme"), ("password", "acme")],
+        &AccessOptions::default(),
+    );
+    assert_eq!(access.redact("h/acme/fleet"), "h/••••/fleet");
+}
+
 #[test]
 fn git_uses_the_proxy_with_its_login() {
     let (port, server) = serve(REFUSAL);

@@ -254,6 +254,15 @@ impl RemoteUrl {
         self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
     }
 
+    /// Returns true if the path, which is shown, has a segment.
+    ///
+    /// Often it is the owner of the repository.
+    pub(super) fn has_segment(&self, segment: &[u8]) -> bool {
+        let shown = self.to_string();
+        let path = shown.split_once("://").map_or("", |(_, rest)| rest).split('/').skip(1);
+        !segment.is_empty() && path.map(str::as_bytes).any(|part| part == segment)
+    }
+
     /// Returns scheme, host and port as a URL, for settings of git.
     /// The result is `None` for a local path.
     pub(super) fn to_origin(&self) -> Option<String> {

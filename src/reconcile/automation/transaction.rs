@@ -375,12 +375,15 @@ fn conclude_branches(
 ) -> Conclusion {
     let base = source.reference.as_ref().map(|name| name.short().to_owned()).unwrap_or_default();
     let invalid = proposer.branches.as_ref().map(BranchPlan::invalid).unwrap_or_default();
+    let without_branch = invalid.iter().map(|invalid| invalid.policy.name.clone()).collect();
+    let policies_of_branches = proposer.policies_of_branches();
     let redactor = proposer.pull_requests.as_ref().map(PullRequestRun::redactor).unwrap_or_default();
     let invalid = invalid.iter().map(|invalid| redactor.redact(&chain(invalid))).collect();
     let shown = Delivered::shown_names(&branches, &redactor);
     let forge =
         if proposer.pull_requests.is_some() { ForgeProgress::Awaited } else { ForgeProgress::NotAsked };
-    let delivered = Delivered { base, branches, invalid, forge, shown };
+    let delivered =
+        Delivered { base, branches, invalid, without_branch, policies: policies_of_branches, forge, shown };
     let failure = delivered.failure();
     let has_waiting = proposer.wait.add_branches(&delivered.branches);
     proposer.withhold_branches(&delivered.branches);

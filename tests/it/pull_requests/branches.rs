@@ -1,6 +1,8 @@
 //! Many branches, protected ones, and the branches of two tenants.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -49,6 +51,71 @@ async fn two_hundred_branches_are_in_one_push() {
     }
     fleet.run();
     assert_eq!(pushes(), 1);
+}
+
+/// They were called written.
+///
+/// The report lacked the branches, and `Delivery` claimed that none was open.
+#[tokio::test(flavor = "multi_thread")]
+async fn images_that_a_failure_or_a_person_keeps_out_are_told_apart_from_the_others() {
+    let fleet = Fleet::new("failing").await;
+    let lines: Vec<String> = [("api", "1.0.0"), ("same", "2.0.0"), ("web", "1.0.0")]
+        .map(|(name, tag)| line("default", name, tag))
+        .to_vec();
+    fleet.forge.write("main", "app.yaml", &lines.concat()).await;
+    let policies: String =
+        ["api", "same", "web"].map(|name| policy("default", name, IMAGE, "2.0.0")).concat();
+    let annotations = json!({"push-branch": "x/{{ .Policy.Name }}"});
+    fleet.write_with(&[("fleet", annotations)], &policies, GiteaRepository::token());
+    let port = fleet.forge.port();
+    let is_failing = Arc::new(AtomicBool::new(true));
+    let failing = Arc::clone(&is_failing);
+    let front = Front::before(port, move |request| {
+        match failing.load(Ordering::SeqCst) && request.path.starts_with("/api/") {
+            true => Reply::Answer { status: 503, headers: Vec::new(), body: Vec::new() },
+            false => Reply::Forward,
+        }
+    });
+    let (own, address) = (format!("127.0.0.1:{port}"), front.address());
+    fleet.edit_manifests(|text| text.replace(&own, &address));
+    let states = || {
+        let explained = fleet.explain().with_status(1).json();
+        let one = |policy: &Value| {
+            let [name, state] = ["policy", "state"].map(|member| policy[member].as_str().unwrap().to_owned());
+            (format!("{name} {state}"), policy["reason"].as_str().unwrap().to_owned())
+        };
+        let mut states: Vec<_> = explained["policies"].as_array().unwrap().iter().map(one).collect();
+        states.sort();
+        states
+    };
+    let named =
+        |states: &[(String, String)]| states.iter().map(|(state, _)| state.clone()).collect::<Vec<_>>();
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    let left = ["x/api: left (forge-failed)", "x/web: left (forge-failed)"];
+    assert_eq!(actions(&run.json()["automations"][0]), left);
+    let delivery = fleet.delivery();
+    assert!(delivery.starts_with("False ForgeUnavailable "), "{delivery}");
+    assert!(delivery.ends_with("; not delivered: api, web"), "{delivery}");
+    let found = states();
+    assert_eq!(named(&found), ["default/api held", "default/same written", "default/web held"]);
+    assert!(found[0].1.starts_with("the last run did not put it on a branch: "), "{found:?}");
+    is_failing.store(false, Ordering::SeqCst);
+    assert_eq!(actions(&fleet.run()), ["x/api: opened", "x/web: opened"]);
+    let pulls = fleet.pulls().await;
+    let number = |branch: &str| {
+        let pull = pulls.iter().find(|pull| pull["head"]["ref"] == branch).unwrap();
+        pull["number"].as_u64().unwrap()
+    };
+    let (api, web) = (number("x/api"), number("x/web"));
+    fleet.edit(web, json!({"state": "closed"})).await;
+    assert_eq!(actions(&fleet.run()), ["x/api: kept", "x/web: left (closed-by-a-person)"]);
+    let expected =
+        format!("True Current 1 open: #{api}; refused by a person: #{web}; not delivered: web (#{web})");
+    assert_eq!(fleet.delivery(), expected);
+    let found = states();
+    assert_eq!(named(&found), ["default/api written", "default/same written", "default/web held"]);
+    assert!(found[2].1.starts_with(&format!("a person has closed pull request #{web} ")), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

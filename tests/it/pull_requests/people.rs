@@ -329,6 +329,9 @@ async fn a_policy_that_loses_its_branch_closes_no_pull_request() {
         assert!(run.status == Some(1) && run.errors.contains("ImagePolicy default/podinfo"), "{run:?}");
         assert_eq!(fleet.pull().await["state"], "open");
         assert!(fleet.delivery().starts_with("False InvalidBranch "), "{}", fleet.delivery());
+        // It was called written.
+        let held = fleet.explain().with_status(1).json()["policies"][0].clone();
+        assert_eq!(held["state"], "held", "{held:#}");
     }
     fleet.write(&annotations, "5.0.3");
     assert_eq!(action(&fleet.run()), "kept");

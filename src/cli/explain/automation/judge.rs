@@ -16,6 +16,7 @@ use super::report::{
 };
 use crate::error::chain;
 use crate::objects::ObjectName;
+use crate::reconcile::automation::delivered::Undelivered;
 use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
@@ -152,9 +153,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Adds an error unless another one contains it.
+    /// Adds an error unless another one says the same.
     fn fail(&mut self, error: String) {
-        if !self.errors.iter().any(|known| known.contains(&error)) {
+        if !self.errors.iter().any(|known| known.contains(&error) || error.contains(known)) {
             self.errors.push(error);
         }
     }
@@ -232,16 +233,22 @@ impl Judge<'_> {
     fn judge_run(&mut self) {
         if let Some(sentence) = self.failure() {
             self.obstacle.get_or_insert(sentence.clone());
-            if !self.errors.contains(&sentence) {
-                self.errors.push(sentence);
-            }
+            self.fail(sentence);
         }
-        if let Some(message) = self.message(ConditionType::Delivery, ConditionStatus::False) {
+        if let Some(message) = self.message(ConditionType::Delivery, ConditionStatus::False)
+            && !self.is_told_by_ready(&message)
+        {
             self.errors.push(format!("not every branch is delivered: {message}"));
         }
         if self.facts.automation.spec.suspend {
             self.obstacle = Some("the automation is suspended".to_owned());
         }
+    }
+
+    /// Returns true if `Ready` has the sentence with which the message of `Delivery` begins.
+    fn is_told_by_ready(&self, delivery: &str) -> bool {
+        let ready = conditions::find(&self.status.conditions, ConditionType::Ready);
+        ready.is_some_and(|ready| ready.status == "False" && delivery.starts_with(&ready.message))
     }
 
     fn judge_policies(&mut self, explanation: &mut Explanation) {
@@ -269,6 +276,7 @@ impl Judge<'_> {
             let Facts { automation, repository, policies, .. } = self.facts;
             RefusedImages::of((automation, repository.as_ref()), settings, (&request, policies), is_same)
         });
+        let (undelivered, kept_out) = (Undelivered::of(&self.status.conditions), self.kept_out());
         explanation.notes.extend(refused.as_ref().and_then(RefusedImages::note));
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
@@ -299,6 +307,10 @@ impl Judge<'_> {
                 let unusable = request.unusable.iter().find(|unusable| unusable.policy == *policy);
                 let reason = unusable.map_or_else(|| self.no_image(policy), ToString::to_string);
                 (PolicyState::NoImage, reason)
+            } else if let Some(reason) =
+                kept_out.as_ref().filter(|_| is_written && undelivered.is_kept_out(&policy.name))
+            {
+                (PolicyState::Held, reason.clone())
             } else if let Some(reason) = refused.as_ref().and_then(|refused| refused.reason(policy)) {
                 (PolicyState::Held, reason)
             } else if is_written {
@@ -329,6 +341,16 @@ impl Judge<'_> {
             let reason = Reason::ReleaseGroupIncomplete.to_string();
             explanation.waiting.push(ExplainedWait { policies: of_groups, reason, by, until: None, message });
         }
+    }
+
+    /// Returns the sentence for an image that did not get on a branch.
+    ///
+    /// There is none if `Delivery` names no problem.
+    fn kept_out(&self) -> Option<String> {
+        let has_branches = self.settings.as_ref().is_none_or(|settings| settings.delivery != Delivery::Push);
+        let problem =
+            self.message(ConditionType::Delivery, ConditionStatus::False).filter(|_| has_branches)?;
+        Some(format!("the last run did not put it on a branch: {problem}"))
     }
 
     /// Returns what the last run held, unless the setting holds nothing any more.

@@ -1,6 +1,6 @@
 //! The images of pull requests that people have closed, as far as the status tells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tagboat_api::git_repository::GitRepositoryRef;
@@ -9,7 +9,8 @@ use tagboat_api::{Condition, GitRepository, ImagePolicy, ImageUpdateAutomation, 
 
 use crate::git::BranchName;
 use crate::reconcile::automation::branch_plan::bundles_on;
-use crate::reconcile::automation::pull_requests::{named, open_in, refused_in};
+use crate::reconcile::automation::delivered::Undelivered;
+use crate::reconcile::automation::pull_requests::{named as numbers, open_in, refused_in};
 use crate::reconcile::automation::request::Request;
 use crate::reconcile::conditions::{self, ConditionType};
 
@@ -17,6 +18,8 @@ use crate::reconcile::conditions::{self, ConditionType};
 pub(super) struct RefusedImages {
     /// The numbers of the closed pull requests, as a text.
     numbers: String,
+    /// The refused policies that the status names, each with its pull request.
+    named: BTreeMap<String, u64>,
     /// The policies that the last run wanted on the branches, and that may be refused.
     policies: BTreeSet<ObjectName>,
     /// True if all of them are refused.
@@ -37,6 +40,7 @@ impl RefusedImages {
     ) -> Option<Self> {
         let delivery = delivery_with_refusals(automation)?;
         let refused = refused_in(&delivery.message);
+        let named = named_refusals(automation);
         if settings.delivery != Delivery::PullRequest {
             return None;
         }
@@ -45,7 +49,8 @@ impl RefusedImages {
         let may_be_refused = |policies: &&BTreeSet<ObjectName>| policies.iter().all(&is_same);
         let is_all = open_in(&delivery.message).is_empty() && refused.len() >= branches.len();
         Some(Self {
-            numbers: named(&refused),
+            numbers: numbers(&refused),
+            named,
             is_certain: branches.len() == 1 || is_all,
             policies: branches.values().filter(may_be_refused).flatten().cloned().collect(),
         })
@@ -53,12 +58,19 @@ impl RefusedImages {
 
     /// Returns the reason for not writing the image of a policy, if it is certain.
     pub(super) fn reason(&self, policy: &ObjectName) -> Option<String> {
-        (self.is_certain && self.policies.contains(policy)).then(|| format!("{}; {END}", self.closed()))
+        if !self.policies.contains(policy) {
+            return None;
+        }
+        if !self.named.is_empty() {
+            let number = self.named.get(&policy.name)?;
+            return Some(format!("a person has closed pull request #{number} without a merge; {END}"));
+        }
+        self.is_certain.then(|| format!("{}; {END}", self.closed()))
     }
 
     /// Returns a note for images that may be refused or not.
     pub(super) fn note(&self) -> Option<String> {
-        let is_doubtful = !self.is_certain && !self.policies.is_empty();
+        let is_doubtful = !self.is_certain && self.named.is_empty() && !self.policies.is_empty();
         is_doubtful.then(|| {
             format!(
                 "{}, and the status does not say of which branch it is: of the images that are called written, those of this \
@@ -76,8 +88,15 @@ impl RefusedImages {
 
 /// Returns the condition `Delivery`, if it names pull requests that people have closed.
 pub(super) fn delivery_with_refusals(automation: &ImageUpdateAutomation) -> Option<&Condition> {
-    let delivery = conditions::find(&automation.status.as_ref()?.conditions, ConditionType::Delivery);
-    delivery.filter(|delivery| delivery.status == "True" && !refused_in(&delivery.message).is_empty())
+    let delivery = conditions::find(&automation.status.as_ref()?.conditions, ConditionType::Delivery)?;
+    let is_counted = delivery.status == "True" && !refused_in(&delivery.message).is_empty();
+    (is_counted || !named_refusals(automation).is_empty()).then_some(delivery)
+}
+
+/// Returns the refused policies that the status names, each with its pull request.
+fn named_refusals(automation: &ImageUpdateAutomation) -> BTreeMap<String, u64> {
+    let status = automation.status.as_ref();
+    status.map(|status| Undelivered::of(&status.conditions).refused()).unwrap_or_default()
 }
 
 /// The end of a refusal.

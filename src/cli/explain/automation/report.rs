@@ -98,7 +98,7 @@ pub(super) struct ExplainedPolicy {
 pub(super) enum PolicyState {
     /// It is written, or nothing holds it back.
     Written,
-    /// People took it back in git, or closed its pull request.
+    /// People have refused it, or it could not be put on a branch.
     Held,
     /// It may not be written yet.
     Waiting,

@@ -3,6 +3,7 @@
 mod report;
 #[cfg(test)]
 mod tests;
+mod undelivered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
 pub use self::report::{BranchEvent, DeliveryOutcome};
+pub use self::undelivered::{BranchPolicies, Undelivered};
 use super::pull_requests::{PullRequestProgress, open_beside_problem, open_in, with_open};
 use super::shown_branch::shown_branch;
 use crate::error::ReconcileError;
@@ -31,6 +33,10 @@ pub struct Delivered {
     pub branches: Vec<BranchOutcome>,
     /// Policies without a usable branch, a sentence each.
     pub invalid: Vec<String>,
+    /// The names of these policies.
+    pub without_branch: BTreeSet<String>,
+    /// The policies of each branch that the automation renders.
+    pub policies: BTreeMap<BranchName, BranchPolicies>,
     /// The progress of the pull requests.
     pub forge: ForgeProgress,
     /// The names of branches as messages show them, where they differ from the names.
@@ -113,21 +119,24 @@ impl Delivered {
 
     /// Returns the condition's status, reason and message.
     ///
-    /// There is none while the forge is awaited. `listed` are the open pull requests in the condition of the last report, if
-    /// it has a list.
-    pub fn condition(&self, listed: Option<&BTreeSet<u64>>) -> Option<(ConditionStatus, Reason, String)> {
+    /// There is none while the forge is awaited. `listed` are the open pull requests in the condition of the last report.
+    pub fn condition(&self, listed: &BTreeSet<u64>) -> Option<(ConditionStatus, Reason, String)> {
         if let Some((status, reason, message)) = self.problem() {
-            let message = match (&self.forge, listed) {
-                (ForgeProgress::Known(progress), _) => with_open(&message, &progress.listed()),
-                (ForgeProgress::Awaited, Some(listed)) => with_open(&message, listed),
-                (ForgeProgress::Awaited, None) | (ForgeProgress::NotAsked, _) => message,
+            let message = message + &self.undelivered_part(true);
+            let message = match &self.forge {
+                ForgeProgress::Known(progress) => progress.with_listed(&message),
+                ForgeProgress::Awaited if !listed.is_empty() => with_open(&message, listed),
+                ForgeProgress::Awaited | ForgeProgress::NotAsked => message,
             };
             return Some((status, reason, message));
         }
         match &self.forge {
             ForgeProgress::NotAsked => Some(self.summary()),
             ForgeProgress::Awaited => None,
-            ForgeProgress::Known(progress) => Some(progress.condition()),
+            ForgeProgress::Known(progress) => {
+                let (status, _, _) = progress.condition();
+                Some(progress.condition_with(&self.undelivered_part(status == False)))
+            }
         }
     }
 
@@ -140,7 +149,7 @@ impl Delivered {
         now: Timestamp,
     ) -> ImageUpdateAutomationStatus {
         let mut builder = ConditionsBuilder::new(&status.conditions, generation);
-        if let Some((status, reason, message)) = self.condition(listed(&status.conditions).as_ref()) {
+        if let Some((status, reason, message)) = self.condition(&listed(&status.conditions)) {
             builder.set(ConditionType::Delivery, status, reason, &message);
         }
         let conditions = builder.build(&status.conditions, now);
@@ -214,12 +223,12 @@ impl Delivered {
 
 /// Returns the open pull requests that the condition of an earlier run lists.
 ///
-/// There may be no list in a condition that names a problem.
-pub fn listed(conditions: &[Condition]) -> Option<BTreeSet<u64>> {
+/// A condition that names a problem has no list if none was known to be open.
+pub fn listed(conditions: &[Condition]) -> BTreeSet<u64> {
     let name = ConditionType::Delivery.to_string();
     match conditions.iter().find(|condition| condition.type_ == name) {
-        None => Some(BTreeSet::new()),
-        Some(condition) if condition.status == "True" => Some(open_in(&condition.message)),
+        None => BTreeSet::new(),
+        Some(condition) if condition.status == "True" => open_in(&condition.message),
         Some(condition) => open_beside_problem(&condition.message),
     }
 }

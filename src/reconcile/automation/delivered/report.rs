@@ -99,17 +99,17 @@ impl Report {
         let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
         let listed = listed(&self.status.conditions);
         if let Some(progress) = outcome.progress() {
-            self.pull_request_events = progress.events(listed.as_ref());
+            self.pull_request_events = progress.events(&listed);
             self.pull_requests = Some(progress.clone());
         }
         match (outcome, conclusion) {
             (_, Conclusion::Stall(failure)) if failure.reason == Reason::InvalidBranch => {
-                let message = with_listed(&failure.message, outcome, listed);
+                let message = with_listed(&failure.message, outcome, &listed);
                 builder.set(ConditionType::Delivery, False, Reason::InvalidBranch, &message);
             }
             // The text of a pull request cannot be rendered, so nothing was pushed.
             (_, Conclusion::Failure(failure)) if failure.reason == Reason::InvalidSettings => {
-                let message = with_listed(&failure.message, outcome, listed);
+                let message = with_listed(&failure.message, outcome, &listed);
                 builder.set(ConditionType::Delivery, False, Reason::InvalidSettings, &message);
             }
             (DeliveryOutcome::Unknown, _) => return self,
@@ -127,7 +127,7 @@ impl Report {
                     self.status.last_push_commit = Some(commit.to_string());
                     self.status.last_push_time = Some(whole_seconds(now));
                 }
-                if let Some((status, reason, message)) = delivered.condition(listed.as_ref()) {
+                if let Some((status, reason, message)) = delivered.condition(&listed) {
                     builder.set(ConditionType::Delivery, status, reason, &message);
                 }
             }
@@ -140,10 +140,10 @@ impl Report {
 /// Adds the known list of open pull requests to a message.
 ///
 /// `listed` are those that the condition of an earlier run lists.
-fn with_listed(message: &str, outcome: &DeliveryOutcome, listed: Option<BTreeSet<u64>>) -> String {
-    let known = outcome.progress().map(PullRequestProgress::listed);
-    match known.or_else(|| listed.filter(|open| !open.is_empty())) {
-        Some(open) => with_open(message, &open),
-        None => message.to_owned(),
+fn with_listed(message: &str, outcome: &DeliveryOutcome, listed: &BTreeSet<u64>) -> String {
+    match outcome.progress() {
+        Some(progress) => progress.with_listed(message),
+        None if listed.is_empty() => message.to_owned(),
+        None => with_open(message, listed),
     }
 }

@@ -31,7 +31,15 @@ fn branch(name: &str, action: BranchAction, own: Option<&str>) -> BranchOutcome 
 
 fn delivered(branches: Vec<BranchOutcome>) -> Delivered {
     let (base, forge) = ("main".to_owned(), ForgeProgress::NotAsked);
-    Delivered { base, branches, invalid: Vec::new(), forge, shown: BTreeMap::new() }
+    Delivered {
+        base,
+        branches,
+        invalid: Vec::new(),
+        without_branch: BTreeSet::new(),
+        policies: BTreeMap::new(),
+        forge,
+        shown: BTreeMap::new(),
+    }
 }
 
 fn now() -> Timestamp {
@@ -128,7 +136,7 @@ fn a_stall_by_the_name_of_a_branch_reports_pull_requests_and_lists_them() {
     let known = (PullRequestProgress::default(), &delivered(Vec::new()));
     let known = DeliveryOutcome::Unknown.with_pull_requests(Some(known));
     for (outcome, message, is_reported) in
-        [(DeliveryOutcome::Unknown, "no branch", false), (known, "no branch; 0 open", true)]
+        [(DeliveryOutcome::Unknown, "no branch", false), (known, "no branch", true)]
     {
         assert_eq!(shown(&outcome), (format!("False InvalidBranch {message}"), is_reported));
     }
@@ -152,17 +160,17 @@ fn a_branch_that_waits_for_another_automation_names_it_and_is_tried_again_soon()
 fn a_problem_of_git_keeps_the_list_of_open_pull_requests() {
     let edited = BranchAction::Left(LeftReason::EditedByOthers { commit: commit("4") });
     let problem = delivered(vec![branch("a", edited, None)]);
-    let message = |forge, listed: Option<&[u64]>| {
-        let listed = listed.map(|listed| listed.iter().copied().collect());
-        Delivered { forge, ..problem.clone() }.condition(listed.as_ref()).unwrap().2
+    let message = |forge, listed: &[u64]| {
+        let listed = listed.iter().copied().collect();
+        Delivered { forge, ..problem.clone() }.condition(&listed).unwrap().2
     };
-    let plain = message(ForgeProgress::NotAsked, Some(&[]));
+    let plain = message(ForgeProgress::NotAsked, &[]);
     assert!(plain.ends_with(" or an image changes"), "{plain}");
     for (forge, listed, end) in [
-        (ForgeProgress::Awaited, Some(&[12, 14][..]), "; 2 open: #12, #14"),
-        (ForgeProgress::Awaited, Some(&[]), "; 0 open"),
-        (ForgeProgress::Awaited, None, ""),
-        (ForgeProgress::Known(Box::default()), Some(&[12]), "; 0 open"),
+        (ForgeProgress::Awaited, &[12, 14][..], "; 2 open: #12, #14"),
+        // The forge has not answered yet.
+        (ForgeProgress::Awaited, &[], ""),
+        (ForgeProgress::Known(Box::default()), &[], ""),
     ] {
         assert_eq!(message(forge, listed), format!("{plain}{end}"));
     }
@@ -173,11 +181,11 @@ fn a_problem_of_git_keeps_the_list_of_open_pull_requests() {
         message: message.to_owned(),
         ..known.clone()
     };
-    let found = |conditions: &[Condition]| listed(conditions).map(|open| open.into_iter().collect());
-    assert_eq!(found(&[]), Some(vec![]));
-    assert_eq!(found(&[of("True", "1 open: #7; refused by a person: #9")]), Some(vec![7]));
-    assert_eq!(found(&[of("False", &format!("{plain}; 1 open: #7"))]), Some(vec![7]));
-    assert_eq!(found(&[of("False", &plain)]), None);
+    let found = |conditions: &[Condition]| listed(conditions).into_iter().collect::<Vec<_>>();
+    assert_eq!(found(&[]), [0; 0]);
+    assert_eq!(found(&[of("True", "1 open: #7; refused by a person: #9")]), [7]);
+    assert_eq!(found(&[of("False", &format!("{plain}; 1 open: #7"))]), [7]);
+    assert_eq!(found(&[of("False", &plain)]), [0; 0]);
 }
 
 /// A name that a template or a server gives was shown as it is.
@@ -194,12 +202,12 @@ fn messages_and_events_show_the_names_of_branches_without_secrets() {
         branch("b/hunter2", BranchAction::Created, Some("2")),
     ]);
     assert_eq!(there.shown.len(), 1);
-    assert_eq!(there.condition(None).unwrap().2, "2 branches: a, b/••••");
+    assert_eq!(there.condition(&BTreeSet::new()).unwrap().2, "2 branches: a, b/••••");
     let events: Vec<String> =
         there.branches.iter().filter_map(|one| Some(there.event(one)?.event.message)).collect();
     assert_eq!(events, ["pushed commit '2222222' to branch 'b/••••'\nUpdate"]);
     let edited = BranchAction::Left(LeftReason::EditedByOthers { commit: commit("4") });
-    let message = named(vec![branch("hunter2", edited, None)]).condition(None).unwrap().2;
+    let message = named(vec![branch("hunter2", edited, None)]).condition(&BTreeSet::new()).unwrap().2;
     assert!(message.starts_with("branch '••••' has commit 4444444 of others"), "{message}");
 }
 

@@ -17,7 +17,7 @@ pub use self::message::MessageSource;
 use super::branch_plan::BranchPlan;
 use super::compare::CompareRun;
 use super::conclusion::Conclusion;
-use super::delivered::{Delivered, DeliveryOutcome};
+use super::delivered::{BranchPolicies, Delivered, DeliveryOutcome};
 use super::findings::{Findings, SigningResult};
 use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
 use super::proposal_error::ProposalError;
@@ -30,7 +30,9 @@ use super::siblings::Siblings;
 use super::waiting::{KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
 use crate::git::outcome::Outcome;
-use crate::git::{Author, BranchAction, BranchOutcome, CommitDraft, CommitTime, ProposalTrees, SigningKey};
+use crate::git::{
+    Author, BranchAction, BranchName, BranchOutcome, CommitDraft, CommitTime, ProposalTrees, SigningKey,
+};
 use crate::objects::ObjectName;
 use crate::update::diff;
 use crate::update::{
@@ -114,6 +116,19 @@ impl UpdateProposal {
             (Some(_), None) => DeliveryOutcome::Unknown,
             (Some(_), Some(delivered)) => DeliveryOutcome::Branches(delivered.clone()),
         }
+    }
+
+    /// Returns the policies of each branch that the automation renders.
+    pub fn policies_of_branches(&self) -> BTreeMap<BranchName, BranchPolicies> {
+        let Some((run, plan)) = self.pull_requests.as_ref().zip(self.branches.as_ref()) else {
+            return BTreeMap::new();
+        };
+        let names = |policies: &BTreeSet<ObjectName>| policies.iter().map(|one| one.name.clone()).collect();
+        let of = |(branch, all): (&BranchName, &BTreeSet<ObjectName>)| {
+            let policies = BranchPolicies { all: names(all), changed: names(&run.changed_policies(branch)) };
+            (branch.clone(), policies)
+        };
+        plan.bundles().iter().map(of).collect()
     }
 
     /// Hands the order for the pull requests over.

@@ -46,7 +46,7 @@ mod test_forge;
 mod unwanted;
 mod wanted;
 
-pub use open_list::{named, open_beside_problem, open_in, refused_in, with_open};
+pub use open_list::{PART, named, open_beside_problem, open_in, refused_in, with_open};
 pub use order::{BranchContent, PullRequestOrder};
 pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange};
 pub use progress::{PullRequestEvent, PullRequestProgress};

@@ -11,7 +11,7 @@ pub(super) const NAMED: usize = 1_000;
 const OPEN: &str = " open";
 
 /// The text between the parts of a message.
-pub(super) const PART: &str = "; ";
+pub const PART: &str = "; ";
 
 /// The beginning of the part with the pull requests that people have refused.
 pub(super) const REFUSED: &str = "refused by a person: ";
@@ -33,9 +33,9 @@ pub fn open_in(message: &str) -> BTreeSet<u64> {
 
 /// Returns the open pull requests that the message of a problem names.
 ///
-/// There are none if it has no list.
-pub fn open_beside_problem(message: &str) -> Option<BTreeSet<u64>> {
-    message.rsplit(PART).find(|part| !part.starts_with(RETRY)).and_then(read_list)
+/// There are none if it has no list, as before the first answer of the forge.
+pub fn open_beside_problem(message: &str) -> BTreeSet<u64> {
+    message.rsplit(PART).find(|part| !part.starts_with(RETRY)).and_then(read_list).unwrap_or_default()
 }
 
 /// Returns a list of numbers, such as `2 open: #12, #14` or `0 open`.
@@ -95,14 +95,14 @@ mod tests {
             assert_eq!(refused_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
         }
         for (message, expected) in [
-            ("no rule; 2 open: #12, #14; the next retry is at 2026-01-01T00:00:05Z", Some(vec![12, 14])),
-            ("no rule; 0 open", Some(vec![])),
-            // As an earlier version wrote it.
-            ("no rule; the next retry is at 2026-01-01T00:00:05Z", None),
-            ("no rule; and 2 open: windows", None),
-            ("", None),
+            ("no rule; 2 open: #12, #14; the next retry is at 2026-01-01T00:00:05Z", vec![12, 14]),
+            ("no rule; 0 open", vec![]),
+            // Before the first answer of the forge.
+            ("no rule; the next retry is at 2026-01-01T00:00:05Z", vec![]),
+            ("no rule; and 2 open: windows", vec![]),
+            ("", vec![]),
         ] {
-            let found = open_beside_problem(message).map(|open| open.into_iter().collect::<Vec<_>>());
+            let found = open_beside_problem(message).into_iter().collect::<Vec<_>>();
             assert_eq!(found, expected, "{message}");
         }
     }

@@ -135,6 +135,17 @@ impl PullRequestOrder {
         self.delivered.branches.iter().find(|outcome| outcome.branch == *branch)
     }
 
+    /// Returns the branches that are to have pull requests.
+    ///
+    /// Git has made them, or waits for the forge.
+    pub(super) fn to_have_pull_requests(&self) -> impl Iterator<Item = &BranchName> {
+        use BranchAction::{Created, Kept, Left, Rebuilt};
+        self.contents.keys().filter(|branch| {
+            let action = self.outcome(branch).map(|outcome| &outcome.action);
+            matches!(action, Some(Created | Rebuilt | Kept | Left(LeftReason::AwaitingForge)))
+        })
+    }
+
     /// Returns the branches that git leaves alone until the forge has answered.
     pub(super) fn awaiting_forge(&self) -> impl Iterator<Item = &BranchName> {
         let is_awaiting = |outcome: &&BranchOutcome| {

@@ -104,6 +104,8 @@ pub enum OutcomeReason {
     Decided(PullRequestReason),
     /// The forge failed.
     ForgeFailed(ForgeError),
+    /// The forge failed before the end of the round, whose failure has the error.
+    NotReached,
     /// There is no text for it.
     NoText(String),
     /// A change waits.
@@ -152,6 +154,21 @@ impl PullRequestOutcome {
         }
     }
 
+    /// Makes the outcome of a branch that the round did not reach.
+    ///
+    /// `open` is its open pull request.
+    pub(super) fn not_reached(
+        (base, branch): (&BranchName, &BranchName),
+        open: Option<&PullRequest>,
+    ) -> Self {
+        let without = || Self::without(branch, base, PullRequestVerb::Left);
+        Self {
+            action: PullRequestVerb::Left,
+            reason: Some(OutcomeReason::NotReached),
+            ..open.map_or_else(without, Self::kept)
+        }
+    }
+
     /// Redacts the texts that show what the forge says.
     ///
     /// A listing has them as the forge does, because they are compared and written back.
@@ -174,9 +191,18 @@ impl PullRequestOutcome {
         Self { action, is_opened: false, ..self.clone() }
     }
 
+    /// Returns the number of the pull request by which a person has refused the images.
+    pub(super) fn refusal(&self) -> Option<u64> {
+        let is_refused = self.reason == Some(OutcomeReason::Decided(PullRequestReason::ClosedByPerson));
+        self.refused_by.or(self.number.filter(|_| !self.is_open)).filter(|_| is_refused)
+    }
+
     /// Returns true if the forge failed, or the pull request has no text.
     pub fn has_failed(&self) -> bool {
-        matches!(self.reason, Some(OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_)))
+        matches!(
+            self.reason,
+            Some(OutcomeReason::ForgeFailed(_) | OutcomeReason::NotReached | OutcomeReason::NoText(_))
+        )
     }
 
     /// Returns the outcome with the change that waits, if there is one.
@@ -241,6 +267,7 @@ impl PullRequestOutcome {
             }
             .to_owned(),
             OutcomeReason::ForgeFailed(error) => error.to_string(),
+            OutcomeReason::NotReached => "the forge failed".to_owned(),
             OutcomeReason::NoText(error) => error.clone(),
             OutcomeReason::Waiting(WithheldChange { rule: Closed { by, until, .. }, .. }) => {
                 format!("a change waits: {by}; {}", end_of(*until))

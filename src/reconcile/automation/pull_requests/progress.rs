@@ -13,6 +13,7 @@ use super::outcome::{
 };
 use super::snapshot::Snapshot;
 use crate::forge::{ForgeError, PullRequestState};
+use crate::git::BranchName;
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 use crate::secrets::Redactor;
@@ -37,6 +38,8 @@ pub struct PullRequestProgress {
     done: BTreeSet<u64>,
     /// Pull requests that were open before a failure, and of which nothing is known since.
     unseen: BTreeSet<u64>,
+    /// True once the forge has listed the open pull requests.
+    has_listing: bool,
 }
 
 /// A pull request that was reported as open, and is not any more.
@@ -68,7 +71,9 @@ impl PullRequestProgress {
         known: &BTreeSet<u64>,
         snapshot: &Snapshot,
     ) -> Self {
-        let Self { mut ended, mut unreported, mut done, .. } = before.cloned().unwrap_or_default();
+        let Self { mut ended, mut unreported, mut done, has_listing, .. } =
+            before.cloned().unwrap_or_default();
+        let has_listing = has_listing || snapshot.was_listed();
         // A person has reopened it, and its next end is another one.
         done.retain(|number| !snapshot.is_open(*number));
         unreported.extend(outcomes.iter().flat_map(events_of));
@@ -85,7 +90,7 @@ impl PullRequestProgress {
             let is_seen = outcomes.iter().any(|outcome| outcome.number == Some(*number));
             has_failed && !is_seen && !done.contains(number) && snapshot.ended(*number).is_none()
         });
-        Self { outcomes, failure, retry: None, ended, unreported, done, unseen }
+        Self { outcomes, failure, retry: None, ended, unreported, done, unseen, has_listing }
     }
 
     /// Redacts the addresses of ended pull requests, which show what the forge says.
@@ -151,13 +156,22 @@ impl PullRequestProgress {
         self.open().union(&self.unseen).copied().collect()
     }
 
+    /// Adds the list of open pull requests to the message of a problem.
+    ///
+    /// There is no list of none before the forge has answered once.
+    pub fn with_listed(&self, message: &str) -> String {
+        let listed = self.listed();
+        if listed.is_empty() && !self.has_listing { message.to_owned() } else { with_open(message, &listed) }
+    }
+
     /// Returns the numbers of the pull requests that people have refused.
     pub fn refused(&self) -> BTreeSet<u64> {
-        let refused = OutcomeReason::Decided(PullRequestReason::ClosedByPerson);
-        let is_refused = |outcome: &&PullRequestOutcome| outcome.reason.as_ref() == Some(&refused);
-        let number =
-            |outcome: &PullRequestOutcome| outcome.refused_by.or(outcome.number.filter(|_| !outcome.is_open));
-        self.outcomes.iter().filter(is_refused).filter_map(number).collect()
+        self.outcomes.iter().filter_map(PullRequestOutcome::refusal).collect()
+    }
+
+    /// Returns the pull request by which a person has refused the images of a branch.
+    pub fn refusal(&self, branch: &BranchName) -> Option<u64> {
+        self.outcomes.iter().filter(|outcome| outcome.branch == *branch).find_map(PullRequestOutcome::refusal)
     }
 
     /// Returns the errors, a sentence each.
@@ -178,9 +192,14 @@ impl PullRequestProgress {
 
     /// Returns the status, reason and message that the condition has by the forge.
     pub fn condition(&self) -> (ConditionStatus, Reason, String) {
+        self.condition_with("")
+    }
+
+    /// Returns the condition with a further part of its message.
+    pub fn condition_with(&self, part: &str) -> (ConditionStatus, Reason, String) {
         if let Some((reason, sentence)) = self.problem() {
             let retry = self.retry.map(|time| format!("{PART}{RETRY}{time}")).unwrap_or_default();
-            return (False, reason, with_open(&sentence, &self.listed()) + &retry);
+            return (False, reason, self.with_listed(&(sentence + part)) + &retry);
         }
         let (open, refused) = (self.open(), self.refused());
         let mut parts = Vec::new();
@@ -197,7 +216,7 @@ impl PullRequestProgress {
         let mut seen = BTreeSet::new();
         let refused = self.outcomes.iter().flat_map(|outcome| &outcome.refused);
         parts.extend(refused.filter(|sentence| seen.insert(*sentence)).cloned());
-        (True, Reason::Current, parts.join(PART))
+        (True, Reason::Current, parts.join(PART) + part)
     }
 
     /// Returns a phrase about the changes that wait for each rule.
@@ -280,17 +299,17 @@ impl PullRequestProgress {
 
     /// Returns the events of a report.
     ///
-    /// `listed` are the open pull requests that the last report listed, if it had a list. So an action is announced even if the
-    /// process was killed after it.
-    pub fn events(&self, listed: Option<&BTreeSet<u64>>) -> Vec<PullRequestEvent> {
+    /// `listed` are the open pull requests that the last report listed. So an action is announced even if the process was
+    /// killed after it.
+    pub fn events(&self, listed: &BTreeSet<u64>) -> Vec<PullRequestEvent> {
         let mut events = self.unreported.clone();
         for outcome in self.outcomes.iter().filter(|outcome| outcome.is_open) {
-            let is_new = |number: u64| listed.is_some_and(|listed| !listed.contains(&number));
+            let is_new = |number: u64| !listed.contains(&number);
             if outcome.number.is_some_and(is_new) {
                 events.extend(opened(outcome));
             }
         }
-        let was_listed = |one: &&EndedPullRequest| listed.is_none_or(|listed| listed.contains(&one.number));
+        let was_listed = |one: &&EndedPullRequest| listed.contains(&one.number);
         events.extend(self.ended.iter().filter(was_listed).map(EndedPullRequest::event));
         let mut seen = BTreeSet::new();
         events.retain(|event| seen.insert(event.key.clone()));
@@ -416,9 +435,19 @@ mod tests {
                 "False AutoMergeRefused pull request #12 is not merged: no rule; 1 open: #12",
             ),
             (
-                PullRequestProgress { failure: Some(limited), retry: Some(retry), ..progress(vec![]) },
+                PullRequestProgress {
+                    failure: Some(limited.clone()),
+                    retry: Some(retry),
+                    has_listing: true,
+                    ..progress(vec![])
+                },
                 "False RateLimited h limits requests: the next one is sent in 9 s; 0 open; the next retry is at \
                  2026-01-01T00:00:05Z",
+            ),
+            // It was told as `0 open` before the forge had ever answered.
+            (
+                PullRequestProgress { failure: Some(limited), retry: Some(retry), ..progress(vec![]) },
+                "False RateLimited h limits requests: the next one is sent in 9 s; the next retry is at 2026-01-01T00:00:05Z",
             ),
         ] {
             let (status, reason, message) = progress.condition();
@@ -428,27 +457,25 @@ mod tests {
 
     #[test]
     fn each_action_is_announced_once() {
-        let keys = |progress: &PullRequestProgress, before: Option<&str>| -> Vec<String> {
-            let listed = before.map(open_in);
-            let events = progress.events(listed.as_ref()).into_iter();
+        let keys = |progress: &PullRequestProgress, before: &str| -> Vec<String> {
+            let events = progress.events(&open_in(before)).into_iter();
             events.map(|event| event.key.trim_end().to_owned()).collect()
         };
         let open = progress(vec![outcome(12, Kept), outcome(14, Kept)]);
-        assert_eq!(keys(&open, Some("")), ["PullRequestOpened 12", "PullRequestOpened 14"]);
-        assert!(keys(&open, None).is_empty(), "the last report had no list");
-        assert_eq!(keys(&open, Some("1 open: #12; refused by a person: #14")), ["PullRequestOpened 14"]);
-        assert!(keys(&open, Some(&open.condition().2)).is_empty());
+        assert_eq!(keys(&open, ""), ["PullRequestOpened 12", "PullRequestOpened 14"]);
+        assert_eq!(keys(&open, "1 open: #12; refused by a person: #14"), ["PullRequestOpened 14"]);
+        assert!(keys(&open, &open.condition().2).is_empty());
         // The action of this process, and the list, are the same event.
         let opened = outcome(15, Opened);
         let opened = PullRequestOutcome { is_opened: true, ..opened };
         let new = PullRequestProgress { unreported: events_of(&opened), ..progress(vec![opened]) };
-        assert_eq!(keys(&new, Some("no pull request is open")), ["PullRequestOpened 15"]);
+        assert_eq!(keys(&new, "no pull request is open"), ["PullRequestOpened 15"]);
         let ended = |number, is_merged| EndedPullRequest { number, url: String::new(), is_merged };
         let ended =
             PullRequestProgress { ended: vec![ended(12, true), ended(14, false)], ..progress(vec![]) };
         let expected = ["PullRequestMerged 12", "PullRequestClosed 14"];
-        assert_eq!(keys(&ended, Some("2 open: #12, #14")), expected);
-        assert!(keys(&ended, Some("no pull request is open")).is_empty());
+        assert_eq!(keys(&ended, "2 open: #12, #14"), expected);
+        assert!(keys(&ended, "no pull request is open").is_empty());
     }
 
     /// A restart announced nothing of what was done while the condition named a problem.
@@ -469,7 +496,7 @@ mod tests {
         let done = after(Some(&again), vec![outcome(12, Kept), outcome(15, Kept)], None, &[12, 14]);
         assert_eq!(done.condition().2, "2 open: #12, #15");
         let keys: Vec<String> =
-            done.events(open_beside_problem(&message).as_ref()).into_iter().map(|event| event.key).collect();
+            done.events(&open_beside_problem(&message)).into_iter().map(|event| event.key).collect();
         assert_eq!(keys, ["PullRequestOpened 15 "]);
         // The failure of one branch leaves the number of its pull request unknown.
         let one = PullRequestOutcome {

@@ -1,6 +1,7 @@
 //! The state of a repository in the work queue, and its changes by a round.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -231,6 +232,16 @@ impl Repository {
                 let known = before.iter().flat_map(|before| &before.outcomes);
                 let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
                 outcomes.extend(missing);
+                let is_told = |branch: &BranchName| {
+                    outcomes.iter().any(|one| (&one.base, &one.branch) == (&order.base, branch))
+                };
+                let unreached = order.to_have_pull_requests().filter(|branch| !is_told(branch));
+                let unreached = unreached.map(|branch| {
+                    let open = self.snapshot.found(&order.base, branch).open;
+                    PullRequestOutcome::not_reached((&order.base, branch), open.map(Deref::deref))
+                });
+                let unreached: Vec<_> = unreached.collect();
+                outcomes.extend(unreached);
             } else {
                 // Git has not looked at their branches yet. The next process must know that they were open.
                 let told: BTreeSet<u64> = outcomes.iter().filter_map(|outcome| outcome.number).collect();
@@ -675,6 +686,56 @@ pub(super) mod tests {
         {
             assert_eq!(repository.set_cautious(&name, now.clone()), expected, "{now:?}");
             assert_eq!(repository.orders[&name].cautious, now);
+        }
+    }
+
+    /// They were missing, so nothing said of which branches the failure was.
+    #[test]
+    fn branches_that_a_failed_round_did_not_reach_are_reported_as_left() {
+        use BranchAction::{Created, Kept};
+        let mut repository = repository();
+        let mut order = order(&["a", "b", "c", "d", "e"]);
+        let content = BranchContent { data: MessageData::plain_sample(), message: None };
+        let failed = Failed { message: "no".to_owned(), is_deletion: false };
+        for (name, action) in [
+            ("a", Created),
+            ("b", Left(LeftReason::AwaitingForge)),
+            ("c", Kept),
+            ("d", failed),
+            ("e", Left(LeftReason::Refused)),
+        ] {
+            let branch: BranchName = name.parse().unwrap();
+            order.contents.insert(branch.clone(), content.clone());
+            order.facts.insert(branch.clone(), BranchFacts::default());
+            let message = String::new();
+            let outcome =
+                BranchOutcome { branch, action, tip: None, commit: None, message, dropped: Vec::new() };
+            order.delivered.branches.push(outcome);
+        }
+        Arc::make_mut(&mut repository.snapshot).put(pull_request("c"), Instant::now());
+        let (name, base) = (order.automation.clone(), order.base.clone());
+        repository.orders.insert(name.clone(), Arc::new(order));
+        let error = ForgeError::Unavailable { host: "h".to_owned(), detail: "no answer".to_owned() };
+        let done: BranchName = "a".parse().unwrap();
+        let opened = PullRequestOutcome::without(&done, &base, PullRequestVerb::Opened);
+        let branches = BTreeMap::from([((base, done), opened)]);
+        let outcome = RoundOutcome { branches, failure: Some(error.clone()), ..RoundOutcome::default() };
+        for _ in 0..2 {
+            take(&mut repository, &outcome);
+            let progress = &repository.progress[&name];
+            let mut told: Vec<(String, Option<u64>)> =
+                progress.outcomes.iter().map(|one| (one.sentence(false), one.number)).collect();
+            let expected = [
+                ("opened pull request 'a' -> 'main'", None),
+                ("left pull request #7 'c' -> 'main': the forge failed", Some(7)),
+                ("left pull request 'b' -> 'main': the forge failed", None),
+            ];
+            let mut expected = expected.map(|(sentence, number)| (sentence.to_owned(), number));
+            told.sort();
+            expected.sort();
+            assert_eq!(told, expected);
+            // The error is told once.
+            assert_eq!(progress.errors(), [error.to_string()]);
         }
     }
 

@@ -98,7 +98,7 @@ impl PullRequestRun {
         queue.connect(&name, &key, access);
         let path = automation.spec.update.path.as_deref();
         let conditions = automation.status.as_ref().map(|status| status.conditions.as_slice());
-        let reported_open = conditions.and_then(listed).unwrap_or_default();
+        let reported_open = conditions.map(listed).unwrap_or_default();
         Ok(Self {
             queue: queue.clone(),
             key,
@@ -178,6 +178,12 @@ impl PullRequestRun {
     /// Records the changes that the branches make.
     pub fn set_contents(&mut self, contents: BTreeMap<BranchName, BranchContent>) {
         self.contents = contents;
+    }
+
+    /// Returns the policies whose images a branch changes on the base.
+    pub fn changed_policies(&self, branch: &BranchName) -> BTreeSet<ObjectName> {
+        let images = self.contents.get(branch).map(|content| content.data.images());
+        images.into_iter().flatten().map(|image| image.policy.clone()).collect()
     }
 
     /// Hands the order of the run over, with the result of git.

@@ -153,6 +153,11 @@ impl Snapshot {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Returns true if the open pull requests were listed once.
+    pub(super) fn was_listed(&self) -> bool {
+        self.listed_after.is_some()
+    }
+
     /// Returns true if the open pull requests were listed within a time.
     pub(super) fn is_recent(&self, age: Duration) -> bool {
         self.listed_after.is_some_and(|begin| begin.elapsed() <= age)

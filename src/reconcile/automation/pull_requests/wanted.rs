@@ -59,9 +59,15 @@ impl Wanted<'_> {
         if self.own_merge == MergeTime::ByHand || self.options.is_draft || open.is_draft {
             return None;
         }
-        self.others.iter().find_map(|(one, may_render)| {
+        let mut remedies = self.others.iter().filter_map(|(one, may_render)| {
             let is_sharer = open.is_of(&one.owner);
             one.remedy(is_sharer).filter(|_| is_sharer || *may_render)
+        });
+        let first = remedies.next()?;
+        Some(match remedies.count() {
+            0 => first,
+            1 => format!("{first}; and for another automation"),
+            more => format!("{first}; and for {more} other automations"),
         })
     }
 

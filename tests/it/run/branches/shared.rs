@@ -421,7 +421,7 @@ fn a_branch_that_two_automations_make_on_two_bases_is_refused_to_the_second() {
     let mut conditions = conditions.as_array().unwrap().iter();
     let delivery = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
     assert_eq!((&delivery["status"], &delivery["reason"]), (&json!("False"), &json!("InvalidBranch")));
-    assert_eq!(delivery["message"], expected);
+    assert_eq!(delivery["message"], format!("{expected}; not delivered: two"));
     // Another name repairs it.
     change_two(&fleet, |object| {
         object["metadata"]["annotations"]["tagboat.dev/push-branch"] = json!("releases");
@@ -468,7 +468,7 @@ fn a_branch_that_two_automations_push_with_different_options_is_refused_to_the_s
         assert_eq!(pushes(&fleet), 1);
         check(&fleet, "2.0.0", "1.0.0", &BOTH[1..]);
     }
-    assert_eq!(delivery(&fleet, "two"), format!("False InvalidBranch {expected}"));
+    assert_eq!(delivery(&fleet, "two"), format!("False InvalidBranch {expected}; not delivered: two"));
     assert_eq!(delivery(&fleet, "one"), "True Current 1 branch: images");
     // The same options repair it.
     write(&fleet, "2.0.0", "2.0.0");

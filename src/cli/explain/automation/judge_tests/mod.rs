@@ -269,6 +269,82 @@ fn an_image_of_a_pull_request_that_a_person_has_closed_is_held() {
     }
 }
 
+/// It was called written, or a note that no member of the JSON has said so.
+#[test]
+fn an_image_that_did_not_get_on_a_branch_is_held() {
+    use PolicyState::{Held, Written};
+    const FAILED: &str = "h cannot be reached; not delivered: api; the next retry is at 2026-12-01T12:00:05Z";
+    const INVALID: &str = "ImagePolicy shop/web has no branch; not delivered: web; 1 open: #7";
+    const REFUSED: &str = "1 open: #8; refused by a person: #9; not delivered: web (#9)";
+    let closed = "a person has closed pull request #9 without a merge; ";
+    let failed = |message: &str| format!("the last run did not put it on a branch: {message} (");
+    let by_failure = failed(FAILED);
+    for (condition, observed, api, web) in [
+        (
+            ["False", "ForgeUnavailable", FAILED],
+            "2.0.0",
+            (Held, by_failure.as_str()),
+            (Written, "the last run"),
+        ),
+        (["False", "InvalidBranch", INVALID], "2.0.0", (Written, "the last run"), (Held, &failed(INVALID))),
+        (["True", "Current", REFUSED], "2.0.0", (Written, "the last run"), (Held, closed)),
+        (
+            ["False", "ForgeUnavailable", "h; not delivered: api, web (#9); 1 open: #8"],
+            "2.0.0",
+            (Held, "the last run did not put it on a branch: h; "),
+            (Held, closed),
+        ),
+        // The image has changed since.
+        (["True", "Current", REFUSED], "1.0.0", (Written, "the last run"), (Written, "not written yet: ")),
+        (
+            ["False", "InvalidBranch", INVALID],
+            "1.0.0",
+            (Written, "the last run"),
+            (Written, "not written yet: "),
+        ),
+        // All of them, and only some: an image in the base is not refused.
+        (
+            ["True", "Current", "refused by a person: #9; not delivered: web (#9)"],
+            "2.0.0",
+            (Written, ""),
+            (Held, closed),
+        ),
+    ] {
+        let [is, reason, message] = condition;
+        let name = "{{ .Policy.Name }}";
+        let annotations = json!({"tagboat.dev/delivery": "pull-request", "tagboat.dev/push-branch": name});
+        let explanation = Case {
+            annotations,
+            has_api: true,
+            observed: Some(observed),
+            condition: Some(["Delivery", is, reason, message]),
+            ..Case::default()
+        }
+        .explain();
+        let mut found = explanation.policies.iter().collect::<Vec<_>>();
+        found.sort_by_key(|one| &one.policy);
+        for (one, (state, reason)) in found.into_iter().zip([api, web]) {
+            assert_eq!(one.state, state, "{message}: {one:?}");
+            assert!(one.reason.starts_with(reason), "{message}: {one:?}");
+        }
+        assert!(explanation.notes.is_empty(), "{message}");
+        let is_held = explanation.policies.iter().any(|one| one.state == Held);
+        assert_eq!(explanation.done().is_err(), is_held || is == "False", "{message}");
+    }
+}
+
+/// The sentence of a stall stood there twice.
+#[test]
+fn an_error_has_each_sentence_once() {
+    let of = |refusals| {
+        let mut case = Case { refusals, origin: Origin::Manifests, ..Case::default() };
+        case.condition = Some(["Ready", "False", "InvalidBranch", "no branch"]);
+        case
+    };
+    assert_eq!(of(&[]).explain().error.as_deref(), Some("the last run failed: no branch (InvalidBranch)"));
+    assert_eq!(of(&["no branch"]).explain().error.as_deref(), Some("no branch"));
+}
+
 /// It was called open: a controller waits for a change of an object.
 #[test]
 fn a_stalled_automation_of_a_cluster_is_not_open() {

@@ -54,6 +54,8 @@ pub(super) fn order(branches: &[&str]) -> PullRequestOrder {
             base: "main".to_owned(),
             branches: Vec::new(),
             invalid: Vec::new(),
+            without_branch: BTreeSet::new(),
+            policies: BTreeMap::new(),
             forge: ForgeProgress::Awaited,
             shown: BTreeMap::new(),
         },

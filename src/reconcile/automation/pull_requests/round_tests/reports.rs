@@ -28,7 +28,7 @@ async fn pull_requests_that_ended_before_a_kill_are_reported_by_the_next_process
         let outcomes = (done.all().cloned().collect(), None);
         let progress = PullRequestProgress::after(None, outcomes, &wanted.reported_open, &snapshot);
         let events: Vec<String> =
-            progress.events(Some(&wanted.reported_open)).into_iter().map(|event| event.key).collect();
+            progress.events(&wanted.reported_open).into_iter().map(|event| event.key).collect();
         assert_eq!(events, ["PullRequestClosed 7 ", "PullRequestMerged 8 "]);
     }
 }
@@ -51,7 +51,7 @@ async fn a_pull_request_that_was_closed_and_reopened_is_announced_when_it_is_mer
             let (outcomes, reported) = (done.all().cloned().collect(), &order.reported_open);
             let now =
                 PullRequestProgress::after(progress.as_ref(), (outcomes, done.failure), reported, &snapshot);
-            events.extend(now.events(Some(reported)).into_iter().map(|event| event.key));
+            events.extend(now.events(reported).into_iter().map(|event| event.key));
             order.reported_open = now.listed();
             let after = progress.insert(now.clone());
             after.announced(&now);
@@ -216,6 +216,33 @@ async fn a_merge_waits_for_an_automation_that_stands_still_only_if_it_may_have_a
         let named = message.matches("; merges wait for automation apps/other, which ").count();
         assert_eq!(named, usize::from(sentence.is_some()), "{message}");
         assert!(message.contains(sentence.unwrap_or_default()), "{message}");
+    }
+}
+
+/// Only the first was told of.
+#[tokio::test]
+async fn a_merge_that_waits_for_several_automations_counts_them() {
+    let (mut wanted, [told, _]) = kept();
+    wanted.settings.merge = MergeTime::Immediately;
+    for (count, end) in [(1, ""), (2, "; and for another automation"), (3, "; and for 2 other automations")] {
+        let cautious = |number: usize| {
+            let automation = ObjectName { namespace: "apps".to_owned(), name: format!("other-{number}") };
+            CautiousAutomation {
+                owner: OwnerHash::of(&automation, None),
+                automation,
+                merge: MergeTime::ByHand,
+                branches: None,
+                standstill: Some(Standstill::UnknownBranches),
+            }
+        };
+        let order = PullRequestOrder { cautious: (0..count).map(cautious).collect(), ..wanted.clone() };
+        let forge = TestForge::with([told.clone()]);
+        let done = round_of(&forge, vec![order], &mut Snapshot::default(), false).await;
+        let outcomes = (done.all().cloned().collect(), None);
+        let progress = PullRequestProgress::after(None, outcomes, &BTreeSet::new(), &Snapshot::default());
+        let (_, _, message) = progress.condition();
+        assert!(message.contains("merges wait for automation apps/other-0, "), "{message}");
+        assert!(message.ends_with(&format!("see its conditions, or suspend it{end}")), "{message}");
     }
 }
 
