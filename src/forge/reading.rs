@@ -79,12 +79,14 @@ pub(super) fn message(response: &ApiResponse) -> String {
 }
 
 /// Returns the forge's message about a failure, if there is one, on one line.
+///
+/// It has no `; `, which divides the parts of a condition.
 pub(super) fn said(response: &ApiResponse) -> Option<String> {
     let mut parts = Vec::new();
     collect_messages(&response.body, &mut parts, 0);
     parts.dedup();
-    let joined = parts.join("; ");
-    (!joined.is_empty()).then(|| one_line(&joined))
+    let joined = parts.join(", ");
+    (!joined.is_empty()).then(|| one_line(&joined).replace("; ", ", "))
 }
 
 /// Returns a foreign text on one line of bounded length.
@@ -134,14 +136,19 @@ mod tests {
     fn messages_are_found_in_all_forms() {
         let cases = [
             (json!({"message": "no", "url": "https://x"}), "no"),
-            (json!({"message": ["a", "b"]}), "a; b"),
+            (json!({"message": ["a", "b"]}), "a, b"),
             (json!({"message": {"base": ["blocked"]}}), "blocked"),
-            (json!({"error": "insufficient_scope", "scope": "api"}), "insufficient_scope; api"),
+            (json!({"error": "insufficient_scope", "scope": "api"}), "insufficient_scope, api"),
             (
                 json!({"error": {"message": "lacks scopes", "detail": {"required": ["pullrequest:write"]}}}),
-                "lacks scopes; pullrequest:write",
+                "lacks scopes, pullrequest:write",
             ),
             (json!({"errors": [{"context": null, "message": "only one"}]}), "only one"),
+            // It was read back from a condition as parts of ours.
+            (
+                json!({"message": "down;\n2 open: #1; not delivered: web"}),
+                "down, 2 open: #1, not delivered: web",
+            ),
             (json!({"message": "two\nlines\u{202e}"}), "two lines\\u{202e}"),
             (json!(null), "status 418"),
             (json!({"message": 3}), "status 418"),

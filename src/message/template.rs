@@ -142,7 +142,7 @@ impl Template {
             .map_err(TemplateError::Render)
     }
 
-    /// Returns true if the name of a branch may depend on a policy or its image.
+    /// Returns true if the text may depend on a policy or its image.
     pub fn mentions_policy(&self) -> bool {
         match &self.engine {
             Engine::Go(template) => template.mentions_policy(),

@@ -254,9 +254,9 @@ impl RemoteUrl {
         self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
     }
 
-    /// Returns true if the path, which is shown, has a segment.
+    /// Returns true if the path has a segment.
     ///
-    /// Often it is the owner of the repository.
+    /// Messages show the path, so its segments, such as the owner of the repository, are no secrets.
     pub(super) fn has_segment(&self, segment: &[u8]) -> bool {
         let shown = self.to_string();
         let path = shown.split_once("://").map_or("", |(_, rest)| rest).split('/').skip(1);

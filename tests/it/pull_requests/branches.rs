@@ -53,7 +53,7 @@ async fn two_hundred_branches_are_in_one_push() {
     assert_eq!(pushes(), 1);
 }
 
-/// They were called written.
+/// Such images were called written.
 ///
 /// The report lacked the branches, and `Delivery` claimed that none was open.
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +99,10 @@ async fn images_that_a_failure_or_a_person_keeps_out_are_told_apart_from_the_oth
     assert!(delivery.ends_with("; not delivered: api, web"), "{delivery}");
     let found = states();
     assert_eq!(named(&found), ["default/api held", "default/same written", "default/web held"]);
-    assert!(found[0].1.starts_with("the last run did not put it on a branch: "), "{found:?}");
+    assert!(
+        found[0].1.starts_with("the last run did not put it on a branch; `Delivery` says: "),
+        "{found:?}"
+    );
     is_failing.store(false, Ordering::SeqCst);
     assert_eq!(actions(&fleet.run()), ["x/api: opened", "x/web: opened"]);
     let pulls = fleet.pulls().await;

@@ -17,6 +17,7 @@ use super::report::{
 use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::automation::delivered::Undelivered;
+use crate::reconcile::automation::pull_requests::PART;
 use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
@@ -248,7 +249,9 @@ impl Judge<'_> {
     /// Returns true if `Ready` has the sentence with which the message of `Delivery` begins.
     fn is_told_by_ready(&self, delivery: &str) -> bool {
         let ready = conditions::find(&self.status.conditions, ConditionType::Ready);
-        ready.is_some_and(|ready| ready.status == "False" && delivery.starts_with(&ready.message))
+        let ready = ready.filter(|ready| ready.status == "False" && !ready.message.is_empty());
+        let rest = ready.and_then(|ready| delivery.strip_prefix(ready.message.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(PART))
     }
 
     fn judge_policies(&mut self, explanation: &mut Explanation) {
@@ -350,7 +353,7 @@ impl Judge<'_> {
         let has_branches = self.settings.as_ref().is_none_or(|settings| settings.delivery != Delivery::Push);
         let problem =
             self.message(ConditionType::Delivery, ConditionStatus::False).filter(|_| has_branches)?;
-        Some(format!("the last run did not put it on a branch: {problem}"))
+        Some(format!("the last run did not put it on a branch; `Delivery` says: {problem}"))
     }
 
     /// Returns what the last run held, unless the setting holds nothing any more.

@@ -100,7 +100,10 @@ impl Delivered {
         }
         let are_all_refused = self.without_branch.is_empty()
             && self.policies.values().flat_map(|one| &one.all).all(|name| policies.contains_key(name));
-        if !has_problem && are_all_refused {
+        // Beside an open pull request, the numbers of several branches do not tell that all are refused.
+        let is_clear =
+            self.policies.len() == 1 || progress.is_none_or(|progress| progress.listed().is_empty());
+        if !has_problem && are_all_refused && is_clear {
             return String::new();
         }
         policies.extend(self.without_branch.iter().map(|name| (name.clone(), None)));
@@ -111,7 +114,9 @@ impl Delivered {
     fn is_held_by_forge(&self, branch: &BranchName, progress: Option<&PullRequestProgress>) -> bool {
         let awaits = |action: &BranchAction| *action == BranchAction::Left(LeftReason::AwaitingForge);
         let is_awaiting = self.branches.iter().any(|one| one.branch == *branch && awaits(&one.action));
-        is_awaiting && progress.is_some_and(|progress| progress.failure.is_some())
+        // A failure may be that of one branch only.
+        is_awaiting
+            && progress.is_some_and(|progress| progress.failure.is_some() || progress.has_failed_at(branch))
     }
 }
 

@@ -169,6 +169,11 @@ impl PullRequestProgress {
         self.outcomes.iter().filter_map(PullRequestOutcome::refusal).collect()
     }
 
+    /// Returns true if the forge failed at a branch.
+    pub fn has_failed_at(&self, branch: &BranchName) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.branch == *branch && outcome.has_failed())
+    }
+
     /// Returns the pull request by which a person has refused the images of a branch.
     pub fn refusal(&self, branch: &BranchName) -> Option<u64> {
         self.outcomes.iter().filter(|outcome| outcome.branch == *branch).find_map(PullRequestOutcome::refusal)
@@ -356,9 +361,11 @@ mod tests {
 
     use PullRequestVerb::{Closed, Kept, Left, Merged, Opened};
 
+    use super::super::super::delivered::{BranchPolicies, Delivered, ForgeProgress};
     use super::super::super::waiting::{self, WaitReason};
     use super::super::open_list::{open_beside_problem, open_in};
     use super::*;
+    use crate::git::{BranchAction, BranchOutcome, LeftReason};
 
     fn outcome(number: u64, action: PullRequestVerb) -> PullRequestOutcome {
         let branch = format!("b{number}").parse().unwrap();
@@ -452,6 +459,55 @@ mod tests {
         ] {
             let (status, reason, message) = progress.condition();
             assert_eq!(format!("{status} {reason} {message}"), expected);
+        }
+    }
+
+    /// Images behind a failure at one branch, and refusals beside an open pull request, were called written.
+    #[test]
+    fn images_that_the_forge_or_people_keep_out_are_named() {
+        let failed = PullRequestOutcome {
+            number: None,
+            reason: Some(OutcomeReason::ForgeFailed(ForgeError::Unavailable {
+                host: "h".to_owned(),
+                detail: "no".to_owned(),
+            })),
+            ..outcome(1, Left)
+        };
+        let refusal = Some(OutcomeReason::Decided(PullRequestReason::ClosedByPerson));
+        let refused = PullRequestOutcome { reason: refusal.clone(), ..outcome(2, Left) };
+        let older =
+            PullRequestOutcome { reason: refusal, refused_by: Some(9), is_open: true, ..outcome(1, Left) };
+        let awaiting = |number: u64| BranchOutcome {
+            branch: format!("b{number}").parse().unwrap(),
+            action: BranchAction::Left(LeftReason::AwaitingForge),
+            tip: None,
+            commit: None,
+            message: String::new(),
+            dropped: Vec::new(),
+        };
+        for (branches, outcomes, expected) in [
+            (&[1, 2][..], vec![failed, outcome(2, Kept)], "; not delivered: p1; 1 open: #2"),
+            (&[1, 2], vec![older.clone(), refused], "#2, #9; not delivered: p1 (#9), p2 (#2)"),
+            // It is clear of which branch the refusal is.
+            (&[1], vec![older], "1 open: #1; refused by a person: #9"),
+            (&[1], vec![outcome(1, Kept)], "1 open: #1"),
+        ] {
+            let policies = |number: &u64| {
+                let names: BTreeSet<String> = [format!("p{number}")].into();
+                let policies = BranchPolicies { all: names.clone(), changed: names };
+                (format!("b{number}").parse().unwrap(), policies)
+            };
+            let delivered = Delivered {
+                base: "main".to_owned(),
+                branches: branches.iter().copied().map(awaiting).collect(),
+                invalid: Vec::new(),
+                without_branch: BTreeSet::new(),
+                policies: branches.iter().map(policies).collect(),
+                forge: ForgeProgress::Known(Box::new(progress(outcomes))),
+                shown: BTreeMap::new(),
+            };
+            let (_, _, message) = delivered.condition(&BTreeSet::new()).unwrap();
+            assert!(message.ends_with(expected), "{message}");
         }
     }
 

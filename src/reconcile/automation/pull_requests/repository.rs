@@ -21,7 +21,7 @@ use super::refused_labels::RefusedLabels;
 use super::round::RoundOutcome;
 use super::snapshot::Snapshot;
 use crate::forge::ForgeError;
-use crate::git::BranchAction::{Failed, Left};
+use crate::git::BranchAction::{Created, Failed, Left, Rebuilt};
 use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::tenancy::KeptMemory;
 
@@ -229,7 +229,13 @@ impl Repository {
                 let is_missing = |one: &&PullRequestOutcome| {
                     !outcomes.iter().any(|now| (&now.base, &now.branch) == (&one.base, &one.branch))
                 };
-                let known = before.iter().flat_map(|before| &before.outcomes);
+                // A pushed image ends the refusal of the one before it.
+                let is_current = |one: &&PullRequestOutcome| {
+                    let action = order.outcome(&one.branch).map(|outcome| &outcome.action);
+                    let is_pushed = matches!(action, Some(Created | Rebuilt));
+                    one.refusal().is_none() || one.base != order.base || !is_pushed
+                };
+                let known = before.iter().flat_map(|before| &before.outcomes).filter(is_current);
                 let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
                 outcomes.extend(missing);
                 let is_told = |branch: &BranchName| {
@@ -457,8 +463,10 @@ pub(super) mod tests {
     use futures::FutureExt;
     use tagboat_api::settings::MergeTime;
 
+    use super::super::super::delivery::PullRequestReason;
     use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
+    use super::super::outcome::OutcomeReason;
     use super::super::round_tests::{order, pull_request};
     use super::super::test_forge::open;
     use super::*;
@@ -694,7 +702,7 @@ pub(super) mod tests {
     fn branches_that_a_failed_round_did_not_reach_are_reported_as_left() {
         use BranchAction::{Created, Kept};
         let mut repository = repository();
-        let mut order = order(&["a", "b", "c", "d", "e"]);
+        let mut order = order(&["a", "b", "c", "d", "e", "f"]);
         let content = BranchContent { data: MessageData::plain_sample(), message: None };
         let failed = Failed { message: "no".to_owned(), is_deletion: false };
         for (name, action) in [
@@ -703,6 +711,8 @@ pub(super) mod tests {
             ("c", Kept),
             ("d", failed),
             ("e", Left(LeftReason::Refused)),
+            // The refusal is that of an earlier image.
+            ("f", Rebuilt),
         ] {
             let branch: BranchName = name.parse().unwrap();
             order.contents.insert(branch.clone(), content.clone());
@@ -715,6 +725,14 @@ pub(super) mod tests {
         Arc::make_mut(&mut repository.snapshot).put(pull_request("c"), Instant::now());
         let (name, base) = (order.automation.clone(), order.base.clone());
         repository.orders.insert(name.clone(), Arc::new(order));
+        let refusals = ["e", "f"].map(|branch| PullRequestOutcome {
+            number: Some(9),
+            reason: Some(OutcomeReason::Decided(PullRequestReason::ClosedByPerson)),
+            ..PullRequestOutcome::without(&branch.parse().unwrap(), &base, PullRequestVerb::Left)
+        });
+        let (before, none) = ((refusals.to_vec(), None), BTreeSet::new());
+        let before = PullRequestProgress::after(None, before, &none, &repository.snapshot);
+        repository.progress.insert(name.clone(), before);
         let error = ForgeError::Unavailable { host: "h".to_owned(), detail: "no answer".to_owned() };
         let done: BranchName = "a".parse().unwrap();
         let opened = PullRequestOutcome::without(&done, &base, PullRequestVerb::Opened);
@@ -729,6 +747,8 @@ pub(super) mod tests {
                 ("opened pull request 'a' -> 'main'", None),
                 ("left pull request #7 'c' -> 'main': the forge failed", Some(7)),
                 ("left pull request 'b' -> 'main': the forge failed", None),
+                ("left pull request #9 'e' -> 'main': a person has refused it", Some(9)),
+                ("left pull request 'f' -> 'main': the forge failed", None),
             ];
             let mut expected = expected.map(|(sentence, number)| (sentence.to_owned(), number));
             told.sort();

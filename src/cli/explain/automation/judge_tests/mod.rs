@@ -269,7 +269,7 @@ fn an_image_of_a_pull_request_that_a_person_has_closed_is_held() {
     }
 }
 
-/// It was called written, or a note that no member of the JSON has said so.
+/// Such an image was called written.
 #[test]
 fn an_image_that_did_not_get_on_a_branch_is_held() {
     use PolicyState::{Held, Written};
@@ -277,7 +277,8 @@ fn an_image_that_did_not_get_on_a_branch_is_held() {
     const INVALID: &str = "ImagePolicy shop/web has no branch; not delivered: web; 1 open: #7";
     const REFUSED: &str = "1 open: #8; refused by a person: #9; not delivered: web (#9)";
     let closed = "a person has closed pull request #9 without a merge; ";
-    let failed = |message: &str| format!("the last run did not put it on a branch: {message} (");
+    let failed =
+        |message: &str| format!("the last run did not put it on a branch; `Delivery` says: {message} (");
     let by_failure = failed(FAILED);
     for (condition, observed, api, web) in [
         (
@@ -291,7 +292,7 @@ fn an_image_that_did_not_get_on_a_branch_is_held() {
         (
             ["False", "ForgeUnavailable", "h; not delivered: api, web (#9); 1 open: #8"],
             "2.0.0",
-            (Held, "the last run did not put it on a branch: h; "),
+            (Held, "the last run did not put it on a branch; `Delivery` says: h; "),
             (Held, closed),
         ),
         // The image has changed since.
