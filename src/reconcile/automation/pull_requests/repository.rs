@@ -241,12 +241,12 @@ impl Repository {
                 let is_told = |branch: &BranchName| {
                     outcomes.iter().any(|one| (&one.base, &one.branch) == (&order.base, branch))
                 };
-                let unreached = order.to_have_pull_requests().filter(|branch| !is_told(branch));
-                let unreached = unreached.map(|branch| {
+                let not_reached = |branch| {
                     let open = self.snapshot.found(&order.base, branch).open;
                     PullRequestOutcome::not_reached((&order.base, branch), open.map(Deref::deref))
-                });
-                let unreached: Vec<_> = unreached.collect();
+                };
+                let unreached = order.to_have_pull_requests().filter(|branch| !is_told(branch));
+                let unreached: Vec<_> = unreached.map(not_reached).collect();
                 outcomes.extend(unreached);
             } else {
                 // Git has not looked at their branches yet. The next process must know that they were open.
@@ -463,8 +463,7 @@ pub(super) mod tests {
     use futures::FutureExt;
     use tagboat_api::settings::MergeTime;
 
-    use super::super::super::delivery::PullRequestReason;
-    use super::super::super::delivery::{ClosedReason, Memory};
+    use super::super::super::delivery::{ClosedReason, Memory, PullRequestReason};
     use super::super::super::waiting::WriteRules;
     use super::super::outcome::OutcomeReason;
     use super::super::round_tests::{order, pull_request};
