@@ -223,10 +223,16 @@ impl Claims {
         share
     }
 
-    /// Returns `true` if a pool, which may be deleted, selects a node with these labels.
+    /// Returns the nodes that a deleted pool has not released yet, among those of the cluster.
+    ///
+    /// `None` if its deletion is not known here: the cache of the pools is updated before the claims are.
     #[must_use]
-    pub fn selects(&self, pool: &str, labels: &BTreeMap<String, String>) -> bool {
-        self.0.iter().any(|claim| claim.pool == pool && claim.selects(labels))
+    pub fn unreleased<'n>(&self, pool: &str, nodes: &'n [Arc<Node>]) -> Option<Vec<&'n Node>> {
+        let deleted = self.claim(pool).filter(|claim| claim.is_deleted)?;
+        let is_left = |node: &&Node| {
+            node.is_labeled() && deleted.selects(&node.labels) && self.owner(&node.labels).is_none()
+        };
+        Some(nodes.iter().map(AsRef::as_ref).filter(is_left).collect())
     }
 
     /// Returns a pool with the hooks of the pools that a node leaves.
@@ -317,10 +323,7 @@ mod tests {
         assert!(claims.insert(Claim::of(&deleted)) && !claims.insert(Claim::of(&deleted)));
         assert_eq!(claims.owner(&node.labels), None);
         assert!(claims.share("x", [node.clone()].iter()).nodes.is_empty());
-        assert!(claims.selects("x", &node.labels));
         assert_eq!(claims.released(&node).hooks.all().collect::<Vec<_>>(), ["b", "a"]);
-        claims.remove("x");
-        assert!(!claims.selects("x", &node.labels));
     }
 
     /// Returns a node that the controller has labeled, with a record of its pool.
@@ -330,6 +333,30 @@ mod tests {
         let recorded = pool.map(|pool| (keys::POOL.to_owned(), pool.to_owned()));
         Arc::make_mut(&mut node.annotations).extend(recorded);
         Arc::new(node)
+    }
+
+    /// The finalizer was removed while nodes were held, if the pool was due between the two updates.
+    #[test]
+    fn a_deleted_pool_waits_for_its_nodes_and_for_the_claims_to_know_that_it_is_deleted() {
+        let mut x = pool("x", EARLY, &json!({}));
+        let mut claims = claims(&[x.clone(), pool("y", LATE, &by_zone())]);
+        let nodes = [
+            member("a", &[("role", "x")], Some("x")),
+            node("without-keys", &[("role", "x")]),
+            member("of-another-pool-now", &[("role", "x"), ("zone", "a")], Some("x")),
+            member("of-another-pool", &[("zone", "a")], Some("y")),
+        ];
+        let unreleased = |claims: &Claims, nodes: &[Arc<Node>]| {
+            let nodes = claims.unreleased("x", nodes)?;
+            Some(nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(unreleased(&claims, &nodes), None);
+        x.metadata.deletion_timestamp = x.metadata.creation_timestamp.clone();
+        assert!(claims.insert(Claim::of(&x)));
+        assert_eq!(unreleased(&claims, &nodes).as_deref(), Some("a"));
+        assert_eq!(unreleased(&claims, &nodes[1..]).as_deref(), Some(""));
+        claims.remove("x");
+        assert_eq!(unreleased(&claims, &nodes), None);
     }
 
     /// The pool is `InvalidSpec`, and each node that left any pool lost the label.

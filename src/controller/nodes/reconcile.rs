@@ -66,11 +66,10 @@ pub(super) async fn reconcile<R: Registry>(
 async fn release_pool<R: Registry>(pools: &NodePools<R>, object: &NodePool) -> Result<Action, ClusterError> {
     let name = object.metadata.name.as_deref().unwrap_or_default();
     let nodes = pools.fleet.nodes();
-    let (left, undecided) = pools.with_claims(|claims| {
-        let is_left = |node: &&Arc<Node>| node.is_labeled() && claims.owner(&node.labels).is_none();
-        let left = nodes.iter().filter(is_left).filter(|node| claims.selects(name, &node.labels));
-        (left.map(AsRef::as_ref).collect::<Vec<&Node>>(), claims.undecided().map(str::to_owned))
-    });
+    let (left, undecided) =
+        pools.with_claims(|claims| (claims.unreleased(name, &nodes), claims.undecided().map(str::to_owned)));
+    // The change of the claims makes the pool due again.
+    let Some(left) = left else { return Ok(Action::AwaitChange) };
     if left.is_empty() {
         finalize(&pools.kind, object).await?;
         return Ok(Action::AwaitChange);
