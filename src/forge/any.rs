@@ -15,7 +15,7 @@ use super::gitlab::{Gitlab, GitlabProject};
 use super::http::{ApiLogin, ForgeClients, HttpTransport};
 use super::kind::ForgeKind;
 use super::listing::Listing;
-use super::pull_request::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit};
+use super::pull_request::{Edited, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit};
 use crate::git::BranchName;
 use url::Url;
 
@@ -136,7 +136,7 @@ impl Forge for AnyForge {
         call!(self, open(new))
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         call!(self, edit(current, edit))
     }
 

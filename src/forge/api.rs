@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::ForgeError;
 use super::listing::Listing;
-use super::pull_request::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit};
+use super::pull_request::{Edited, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit};
 use crate::git::BranchName;
 
 /// The pull requests of one repository at a forge.
@@ -86,6 +86,8 @@ pub trait Forge: Send + Sync {
 
     /// Changes a pull request.
     ///
+    /// A reviewer or an assignee that is refused stays away, and stops no other change.
+    ///
     /// # Errors
     ///
     /// If the forge does not answer, or refuses.
@@ -93,7 +95,7 @@ pub trait Forge: Send + Sync {
         &self,
         current: &PullRequest,
         edit: &PullRequestEdit,
-    ) -> impl Future<Output = Result<PullRequest, ForgeError>> + Send;
+    ) -> impl Future<Output = Result<Edited, ForgeError>> + Send;
 
     /// Merges a pull request, or has the forge merge it when it is ready.
     ///

@@ -56,6 +56,6 @@ pub use http::{
 pub use kind::{ForgeFeatures, ForgeKind, SeparateParts, UnknownForge};
 pub use listing::Listing;
 pub use pull_request::{
-    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    Edited, Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
 };

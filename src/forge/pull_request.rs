@@ -106,6 +106,15 @@ pub struct Opened {
     pub refused: Vec<String>,
 }
 
+/// The answer to a change of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The pull request after it.
+    pub pull_request: PullRequest,
+    /// Sentences about parts that the forge refused, such as an unknown reviewer.
+    pub refused: Vec<String>,
+}
+
 impl Opened {
     /// Takes the open pull request of a branch after the forge has refused another.
     pub(super) fn among(found: Vec<PullRequest>) -> Option<Self> {

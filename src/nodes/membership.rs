@@ -223,7 +223,7 @@ impl Claims {
         share
     }
 
-    /// Returns the nodes that a deleted pool has not released yet, among those of the cluster.
+    /// Returns the nodes of the cluster that a deleted pool has not released yet.
     ///
     /// `None` if its deletion is not known here: the cache of the pools is updated before the claims are.
     #[must_use]
@@ -335,7 +335,7 @@ mod tests {
         Arc::new(node)
     }
 
-    /// The finalizer was removed while nodes were held, if the pool was due between the two updates.
+    /// A pool that was due between the two updates lost its finalizer while nodes were held.
     #[test]
     fn a_deleted_pool_waits_for_its_nodes_and_for_the_claims_to_know_that_it_is_deleted() {
         let mut x = pool("x", EARLY, &json!({}));

@@ -84,7 +84,10 @@ fn use_one(forge: &impl Forge, operation: u8) {
             opened.refused.iter().for_each(|sentence| check_sentence(sentence));
             vec![opened.pull_request]
         })),
-        3 => check(run(forge.edit(&current(&new), &edit())).map(|edited| vec![edited])),
+        3 => check(run(forge.edit(&current(&new), &edit())).map(|edited| {
+            edited.refused.iter().for_each(|sentence| check_sentence(sentence));
+            vec![edited.pull_request]
+        })),
         6 => check(run(forge.merge_queue(&new.base)).map(|_| Vec::new())),
         _ => {
             let time = if operation == 4 { MergeTime::WhenReady } else { MergeTime::Immediately };

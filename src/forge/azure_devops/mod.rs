@@ -24,7 +24,7 @@ use super::exchange::{ApiRequest, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    Edited, Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
 };
 use super::reading::{Defect, list, number, text, texts};
 use crate::git::BranchName;
@@ -241,7 +241,7 @@ impl<T: Transport> Forge for AzureDevops<T> {
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         const OPERATION: &str = "edit a pull request";
         let mut document = Value::Null;
         if edit.needs_look() || !edit.added_reviewers.is_empty() {
@@ -251,7 +251,6 @@ impl<T: Transport> Forge for AzureDevops<T> {
         }
         self.edit_labels(current.number, edit).await?;
         let (refused, passing) = self.add_reviewers(current.number, &edit.added_reviewers, &document).await;
-        refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         if let Some(error) = passing {
             // The text would say that all reviewers are there.
             return Err(error);
@@ -259,11 +258,11 @@ impl<T: Transport> Forge for AzureDevops<T> {
         let labels = edit.labels_after(current);
         let Some(body) = edit_body(edit) else {
             let read = self.read(current.number, false).await?.0;
-            return Ok(PullRequest { labels, ..read });
+            return Ok(Edited { pull_request: PullRequest { labels, ..read }, refused });
         };
         let document = self.patch(current.number, body, edit.is_closed).await?;
         let edited = self.client.checked(OPERATION, self.repository.own_pull_request(&document))?;
-        Ok(PullRequest { labels, ..edited })
+        Ok(Edited { pull_request: PullRequest { labels, ..edited }, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

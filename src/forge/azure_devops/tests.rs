@@ -112,7 +112,7 @@ fn labels_stay_although_one_pull_request_alone_is_read_without_them() {
     assert_eq!(found[0].labels, ["tagboat/rebuild"]);
     let edit = PullRequestEdit { added_labels: vec!["a".to_owned()], ..PullRequestEdit::default() };
     let script = Script::new([(200, json!({})), (200, whole)]);
-    let edited = run(azure(&script).edit(&found[0], &edit)).unwrap();
+    let edited = run(azure(&script).edit(&found[0], &edit)).unwrap().pull_request;
     assert_eq!(edited.labels, ["tagboat/rebuild", "a"]);
 }
 
@@ -224,7 +224,8 @@ fn a_reviewer_that_could_not_be_added_is_not_forgotten_in_a_later_round() {
     }
     // One that is refused for good stays away.
     let script = Script::new([found(), (404, json!({"message": "unknown"})), found()]);
-    run(azure(&script).edit(&current, &edit)).unwrap();
+    let edited = run(azure(&script).edit(&current, &edit)).unwrap();
+    assert_eq!(edited.refused.len(), 1, "{:?}", edited.refused);
     assert_eq!(script.requests()[2].1, json!({"description": "complete"}));
     // One that is there has perhaps voted.
     let mut reviewed = document(1, "active");
@@ -241,7 +242,10 @@ fn closing_goes_on_when_little_is_left_of_a_limit() {
     let edit = PullRequestEdit { removed_labels, is_closed: true, ..PullRequestEdit::default() };
     let script =
         Script::new([(200, document(1, "active")), (404, json!({})), (200, document(1, "abandoned"))]);
-    assert_eq!(run(azure(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+    assert_eq!(
+        run(azure(&script).edit(&current, &edit)).unwrap().pull_request.state,
+        PullRequestState::Closed
+    );
     script.assert_essential();
 }
 

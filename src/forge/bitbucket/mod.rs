@@ -25,7 +25,8 @@ use super::exchange::{ApiRequest, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
+    Edited, Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
 };
 use super::reading::{commit, list, number, text, texts};
 use crate::git::{BranchName, CommitId};
@@ -271,9 +272,10 @@ impl<T: Transport> Forge for Bitbucket<T> {
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         const OPERATION: &str = "edit a pull request";
         let (mut found, document) = self.read(current.number, edit.is_closed).await?;
+        let mut refused = Vec::new();
         if edit.depends_on_text() {
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
@@ -281,7 +283,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
             self.verify_tip(&found.head, edit.judged).await?;
         }
         if edit.title.is_some() || edit.body.is_some() || !edit.added_reviewers.is_empty() {
-            let (updated, refused) = self
+            (found, refused) = self
                 .update(Update {
                     title: edit.title.as_ref().unwrap_or(&found.title),
                     body: edit.body.as_ref().unwrap_or(&found.body),
@@ -291,10 +293,6 @@ impl<T: Transport> Forge for Bitbucket<T> {
                     is_essential: edit.is_closed,
                 })
                 .await?;
-            for sentence in refused {
-                tracing::warn!("pull request #{}: {sentence}", current.number);
-            }
-            found = updated;
         }
         if edit.is_closed && found.state == PullRequestState::Open {
             let path = ["pullrequests", &current.number.to_string(), "decline"];
@@ -303,7 +301,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;
         }
-        Ok(found)
+        Ok(Edited { pull_request: found, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

@@ -98,7 +98,7 @@ fn an_edit_keeps_the_reviewers() {
         Script::new([(200, document(1, "OPEN")), (200, document(1, "OPEN")), (200, document(1, "DECLINED"))]);
     let edit =
         PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
-    let closed = run(bitbucket(&script).edit(&current, &edit)).unwrap();
+    let closed = run(bitbucket(&script).edit(&current, &edit)).unwrap().pull_request;
     assert_eq!(closed.state, PullRequestState::Closed);
     script.assert_essential();
     let wanted = json!({"title": "Update web", "description": "why", "reviewers": [{"uuid": "{r}"}]});
@@ -118,7 +118,7 @@ fn one_with_a_commit_since_git_looked_is_not_declined() {
     assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
     for branch in [tip(HEAD), (404, json!({"error": {"message": "no such branch"}}))] {
         let script = Script::new([(200, document(1, "OPEN")), branch, (200, document(1, "DECLINED"))]);
-        let closed = run(bitbucket(&script).edit(&current, &close)).unwrap();
+        let closed = run(bitbucket(&script).edit(&current, &close)).unwrap().pull_request;
         assert_eq!(closed.state, PullRequestState::Closed);
         assert_eq!(script.requests()[1].0, "Get repositories/team/fleet/refs/branches/tagboat%2Fweb");
         script.assert_essential();

@@ -24,7 +24,8 @@ use super::exchange::{Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
+    Edited, Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
 };
 use super::reading::{commit, flag, list, number};
 use crate::git::BranchName;
@@ -222,17 +223,16 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         let (mut found, mut document) = self.read(current.number, edit.is_closed).await?;
+        let mut refused = Vec::new();
         if edit.is_closed {
             self.client.unchanged("decline a pull request", (&found, current), edit)?;
         }
         // The version that the caller knows: an edit by a person meanwhile makes the server refuse.
         found.version = current.version.or(found.version);
         if !edit.added_reviewers.is_empty() {
-            for sentence in self.add_reviewers(current.number, &edit.added_reviewers).await? {
-                tracing::warn!("pull request #{}: {sentence}", current.number);
-            }
+            refused = self.add_reviewers(current.number, &edit.added_reviewers).await?;
             // Each reviewer may have raised the version.
             (found, document) = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged("edit a pull request", (&found, current), edit)?;
@@ -246,7 +246,7 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;
         }
-        Ok(found)
+        Ok(Edited { pull_request: found, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

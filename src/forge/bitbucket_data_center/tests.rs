@@ -78,7 +78,7 @@ fn each_change_names_a_version() {
     ]);
     let edit =
         PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
-    let closed = run(forge(&script).edit(&current, &edit)).unwrap();
+    let closed = run(forge(&script).edit(&current, &edit)).unwrap().pull_request;
     assert_eq!((closed.state, closed.version), (PullRequestState::Closed, Some(8)));
     script.assert_essential();
     let sent = script.requests();

@@ -29,7 +29,7 @@ use super::exchange::{Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    Edited, Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
 };
 use super::reading::{list, number, text, texts};
@@ -425,7 +425,7 @@ impl<T: Transport> Forge for Gitea<T> {
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         if edit.depends_on_text() {
             // Always: the version is that of the body alone, not each server has one, and there is no limit of calls.
             let (found, _) = self.read(current.number, edit.is_closed).await?;
@@ -435,14 +435,14 @@ impl<T: Transport> Forge for Gitea<T> {
         self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
         let mut refused = self.request_reviews(current.number, &edit.added_reviewers).await?;
         refused.extend(self.assign(current.number, &edit.added_assignees).await?);
-        refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         let Some(body) = edit_body(current, edit) else {
-            return Ok(self.read(current.number, false).await?.0);
+            return Ok(Edited { pull_request: self.read(current.number, false).await?.0, refused });
         };
         let request = self.repository.edit(current.number, body).essential_if(edit.is_closed);
         let operation = request.operation;
         let response = self.client.call(request).await?;
-        self.client.checked(operation, own_pull_request(&response.body))
+        let pull_request = self.client.checked(operation, own_pull_request(&response.body))?;
+        Ok(Edited { pull_request, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

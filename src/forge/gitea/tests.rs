@@ -285,7 +285,10 @@ fn closing_goes_on_when_little_is_left_of_a_limit() {
     let open = || (200, document(1, "tagboat/web", "open"));
     let script =
         Script::new([open(), open(), (204, json!(null)), (201, document(1, "tagboat/web", "closed"))]);
-    assert_eq!(run(gitea(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+    assert_eq!(
+        run(gitea(&script).edit(&current, &edit)).unwrap().pull_request.state,
+        PullRequestState::Closed
+    );
     script.assert_essential();
 }
 

@@ -25,7 +25,7 @@ use super::exchange::{ApiRequest, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    Edited, Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
 };
 use super::reading::{list, number};
 use crate::git::BranchName;
@@ -115,10 +115,13 @@ impl<T: Transport> Gitlab<T> {
     }
 
     /// Returns the members of an edit that add reviewers and assignees beside those of others.
+    ///
+    /// Adds a sentence for each user that the server does not know.
     async fn added_users(
         &self,
         number: u64,
         edit: &PullRequestEdit,
+        refused: &mut Vec<String>,
     ) -> Result<Map<String, Value>, ForgeError> {
         let mut members = Map::new();
         if edit.added_reviewers.is_empty() && edit.added_assignees.is_empty() {
@@ -132,7 +135,7 @@ impl<T: Transport> Gitlab<T> {
             ("assignee", "/assignees", "assignee_ids", &edit.added_assignees),
         ] {
             let added = self.users(role, names).await?;
-            added.refused.iter().for_each(|sentence| tracing::warn!("merge request !{number}: {sentence}"));
+            refused.extend(added.refused.iter().cloned());
             let present =
                 list(&document, present).iter().filter_map(|user| super::reading::number(user, "/id"));
             // An edit replaces all.
@@ -236,23 +239,25 @@ impl<T: Transport> Forge for Gitlab<T> {
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         const OPERATION: &str = "edit a merge request";
         if edit.needs_look() {
             let found = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         let mut members = edit_body(current, edit);
-        members.extend(self.added_users(current.number, edit).await?);
+        let mut refused = Vec::new();
+        members.extend(self.added_users(current.number, edit, &mut refused).await?);
         if members.is_empty() {
-            return self.read(current.number, false).await;
+            return Ok(Edited { pull_request: self.read(current.number, false).await?, refused });
         }
         let body = Value::Object(members);
         let path = ["merge_requests", &current.number.to_string()];
         let request = self.project.request(Method::Put, &path, OPERATION).with_body(body);
         let request = request.essential_if(edit.is_closed);
         let response = self.client.call(request).await?;
-        self.client.checked(OPERATION, own_merge_request(&response.body))
+        let pull_request = self.client.checked(OPERATION, own_merge_request(&response.body))?;
+        Ok(Edited { pull_request, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

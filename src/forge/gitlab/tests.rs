@@ -144,12 +144,17 @@ fn users_are_added_beside_those_of_others() {
         ..PullRequestEdit::default()
     };
     let user = || (200, json!([{"id": 3}]));
-    let script = Script::new([(200, now.clone()), user(), user(), (200, now)]);
-    run(gitlab(&script).edit(&current, &edit)).unwrap();
+    let script = Script::new([(200, now.clone()), user(), user(), (200, now.clone())]);
+    assert!(run(gitlab(&script).edit(&current, &edit)).unwrap().refused.is_empty());
     let sent = script.requests();
     let expected =
         ("Put projects/a%2Fb%2Ffleet/merge_requests/1".to_owned(), json!({"reviewer_ids": [5, 3]}));
     assert_eq!(sent.last(), Some(&expected));
+    // One that is unknown stays away.
+    let unknown = || (200, json!([]));
+    let script = Script::new([(200, now.clone()), unknown(), unknown(), (200, now)]);
+    let refused = run(gitlab(&script).edit(&current, &edit)).unwrap().refused;
+    assert_eq!(refused.len(), 2, "{refused:?}");
 }
 
 #[test]
@@ -174,7 +179,10 @@ fn closing_goes_on_when_little_is_left_of_a_limit() {
     let current = own_merge_request(&document(1, "opened")).unwrap();
     let edit = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
     let script = Script::new([(200, document(1, "opened")), (200, document(1, "closed"))]);
-    assert_eq!(run(gitlab(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+    assert_eq!(
+        run(gitlab(&script).edit(&current, &edit)).unwrap().pull_request.state,
+        PullRequestState::Closed
+    );
     script.assert_essential();
 }
 

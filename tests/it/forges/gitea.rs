@@ -52,7 +52,7 @@ async fn labels_are_created_and_removed() {
         removed_labels: vec!["images".to_owned(), "unknown".to_owned()],
         ..PullRequestEdit::default()
     };
-    let edited = forge.edit(&opened.pull_request, &edit).await.unwrap();
+    let edited = forge.edit(&opened.pull_request, &edit).await.unwrap().pull_request;
     assert_eq!(sorted(&edited.labels), ["new", "team/ops"]);
     assert_eq!(
         sorted(&forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].labels),
@@ -107,7 +107,8 @@ async fn an_assignee_whom_the_server_cannot_assign_leaves_the_pull_request() {
         ..PullRequestEdit::default()
     };
     let read = forge.get(pull_request.number).await.unwrap();
-    assert_eq!(forge.edit(&read, &edit).await.unwrap().body, "edited");
+    let edited = forge.edit(&read, &edit).await.unwrap();
+    assert_eq!((edited.pull_request.body.as_str(), edited.refused), ("edited", refused.to_vec()));
     let path = format!("pulls/{}", pull_request.number);
     let document = repository.call("GET", &path, json!(null)).await;
     assert_eq!(document["assignees"].as_array().unwrap().len(), 1, "{document:#}");
@@ -177,7 +178,7 @@ async fn text_that_a_person_wrote_meanwhile_stays() {
     assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
     let found = &forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0];
     assert_eq!(found.body, "A person's text");
-    assert_eq!(forge.edit(found, &edit).await.unwrap().body, "Ours");
+    assert_eq!(forge.edit(found, &edit).await.unwrap().pull_request.body, "Ours");
 }
 
 #[tokio::test(flavor = "multi_thread")]

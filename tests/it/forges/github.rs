@@ -98,7 +98,7 @@ async fn labels_reviewers_and_assignees_come_with_the_completed_body() {
             removed_labels: vec!["images".to_owned()],
             ..PullRequestEdit::default()
         };
-        assert_eq!(forge.edit(&listed, &edit).await.unwrap().labels, ["new"]);
+        assert_eq!(forge.edit(&listed, &edit).await.unwrap().pull_request.labels, ["new"]);
         check(&wire);
     }
 }
@@ -163,7 +163,7 @@ async fn a_recent_text_is_changed_by_one_call_and_another_is_read_before() {
         let before = wire.exchanges().len();
         let title = Some(format!("New, {is_text_recent}"));
         let edit = PullRequestEdit { title, is_text_recent, ..PullRequestEdit::default() };
-        known = forge.edit(&known, &edit).await.unwrap();
+        known = forge.edit(&known, &edit).await.unwrap().pull_request;
         let sent = wire.exchanges().split_off(before);
         assert_eq!(sent.iter().map(|one| one.method.as_str()).collect::<Vec<_>>(), methods);
     }

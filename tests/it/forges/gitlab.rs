@@ -59,7 +59,7 @@ async fn labels_and_reviewers_are_set() {
         removed_labels: vec!["images".to_owned()],
         ..PullRequestEdit::default()
     };
-    assert_eq!(forge.edit(&opened.pull_request, &edit).await.unwrap().labels, ["fleet", "new"]);
+    assert_eq!(forge.edit(&opened.pull_request, &edit).await.unwrap().pull_request.labels, ["fleet", "new"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,7 +98,7 @@ pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullReque
         body: Some(body.clone()),
         ..PullRequestEdit::default()
     };
-    let edited = forge.edit(found, &edit).await.unwrap();
+    let edited = forge.edit(found, &edit).await.unwrap().pull_request;
     assert_eq!((edited.title.as_str(), &edited.body, edited.is_draft), ("New", &body, true));
     let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap();
     let found = listed.iter().find(|one| one.head == new.head).unwrap();
@@ -109,7 +109,7 @@ pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullReque
         is_closed: true,
         ..PullRequestEdit::default()
     };
-    let closed = forge.edit(found, &close).await.unwrap();
+    let closed = forge.edit(found, &close).await.unwrap().pull_request;
     assert_eq!(closed.state, PullRequestState::Closed);
     assert!(
         forge.open_pull_requests(&mut Listing::all()).await.unwrap().iter().all(|one| one.head != new.head)

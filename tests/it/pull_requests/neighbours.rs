@@ -87,6 +87,26 @@ async fn the_caution_of_an_automation_without_a_change_counts() {
     }
 }
 
+/// The refusal was only a line of the log.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_reviewer_of_an_automation_that_joins_is_a_warning() {
+    let fleet = fleet("reviewer-later").await;
+    let prod = json!({"push-branch": "images"});
+    let staging = json!({"push-branch": "images", "pull-request-reviewers": "[ghost]"});
+    fleet.write_all(&automations(&prod, &staging)[..1], "5.0.3");
+    assert_eq!(all_actions(&fleet), ["images: opened"]);
+    fleet.write_all(&automations(&prod, &staging), "5.0.3");
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let number = &fleet.pull().await["number"];
+    let warning = format!("pull request #{number}: reviewer \"ghost\" is refused: there is no such user");
+    assert!(run.errors.contains(&format!(": {warning}\n")), "{run:?}");
+    let reports = run.json()["automations"].as_array().unwrap().clone();
+    let warnings: Vec<&Value> =
+        reports.iter().flat_map(|report| report["pullRequests"].as_array().unwrap()).collect();
+    assert!(warnings.iter().any(|pull| pull["warnings"] == json!([warning])), "{warnings:#?}");
+}
+
 /// `immediately` counted alone in a run without the other, and after a typo.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_caution_of_an_automation_without_a_part_in_the_run_counts() {

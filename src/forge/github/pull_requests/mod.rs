@@ -21,7 +21,8 @@ use crate::forge::http::{Call, refusal};
 use crate::forge::listing::Listing;
 use crate::forge::paging::Pages;
 use crate::forge::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
+    Edited, Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
 };
 use crate::forge::reading::{Defect, page_url};
 use crate::git::BranchName;
@@ -248,17 +249,17 @@ impl<T: Transport> Forge for Github<T> {
         Ok(Opened { pull_request, is_new, refused })
     }
 
-    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         let PullRequestEdit { title, body, added_labels, removed_labels, is_closed, .. } = edit;
         let number = current.number.to_string();
         let (cost, operation) = if *is_closed { (Cost::Essential, CLOSE) } else { (Cost::Write, EDIT) };
-        let mut changed = current.clone();
+        let (mut changed, mut refused) = (current.clone(), Vec::new());
         if edit.depends_on_text() {
             let path = ["pulls", number.as_str()];
             if edit.needs_look() {
                 self.verify((current, edit), &path, (read_cost(*is_closed), operation)).await?;
             }
-            self.add_missing(current.number, edit).await?;
+            refused = self.add_missing(current.number, edit).await?;
             let mut change = json!({});
             for (name, text) in [("title", title), ("body", body)] {
                 if let Some(text) = text {
@@ -285,7 +286,7 @@ impl<T: Transport> Forge for Github<T> {
                 return Err(self.refusal(LABEL, &response));
             }
         }
-        Ok(PullRequest { labels: edit.labels_after(current), ..changed })
+        Ok(Edited { pull_request: PullRequest { labels: edit.labels_after(current), ..changed }, refused })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

@@ -210,8 +210,13 @@ impl<T: Transport> Github<T> {
 
     /// Adds labels, reviewers and assignees before a change of the text.
     ///
-    /// One that is refused stays away.
-    pub(super) async fn add_missing(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
+    /// One that is refused stays away. Returns a sentence for each of these.
+    pub(super) async fn add_missing(
+        &self,
+        number: u64,
+        edit: &PullRequestEdit,
+    ) -> Result<Vec<String>, ForgeError> {
+        let mut refused = Vec::new();
         for part in [
             Part::Labels(&edit.added_labels),
             Part::Assignees(&edit.added_assignees),
@@ -220,14 +225,12 @@ impl<T: Transport> Github<T> {
             if part.names().is_empty() {
                 continue;
             }
-            let mut refused = Vec::new();
             match self.add_each(number, &part, &mut refused).await {
                 Err(error) if !part.may_pass(&error) => refused.push(error.to_string()),
                 added => drop(added?),
             }
-            refused.iter().for_each(|sentence| tracing::warn!("pull request #{number}: {sentence}"));
         }
-        Ok(())
+        Ok(refused)
     }
 }
 

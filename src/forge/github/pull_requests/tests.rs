@@ -389,7 +389,8 @@ fn a_reviewer_that_github_refuses_keeps_no_other_away() {
     };
     for (last, is_edited) in [((201, item(5, json!({}))), true), ((502, json!({})), false)] {
         let api = recorded([refused(), refused(), last, (200, item(5, json!({})))]);
-        assert_eq!(now(github(&api).edit(&current, &edit)).is_ok(), is_edited);
+        let edited = now(github(&api).edit(&current, &edit)).ok().map(|edited| edited.refused);
+        assert_eq!(edited, is_edited.then(|| opened.refused.clone()));
         assert_eq!(calls(&api).len(), if is_edited { 4 } else { 3 });
     }
 }
@@ -429,7 +430,7 @@ fn a_change_sends_only_what_changes_and_closing_goes_on_at_a_low_limit() {
         (200, item(5, json!({"state": "closed"}))),
         (404, json!({"message": "Label does not exist"})),
     ]);
-    let changed = now(github(&api).edit(&current, &edit)).unwrap();
+    let changed = now(github(&api).edit(&current, &edit)).unwrap().pull_request;
     assert_eq!((changed.state, changed.labels.len()), (PullRequestState::Closed, 0));
     let requests = api.requests.lock();
     assert_eq!(requests[1].body, Some(json!({"body": "closed: nothing is left", "state": "closed"})));

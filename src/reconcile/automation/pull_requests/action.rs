@@ -6,7 +6,9 @@ use super::super::delivery::{Decision, PullRequestAction, TextError, without_par
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::refused_labels::RefusedLabels;
 use super::round::{Round, RoundMode, RoundWork};
-use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
+use crate::forge::{
+    Edited, Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState,
+};
 use crate::git::BranchName;
 
 /// The end of an action.
@@ -94,7 +96,7 @@ impl<F: Forge> Round<'_, F> {
         Ok(Done::Outcome(Box::new(done)))
     }
 
-    /// Changes a pull request, and returns it; there is none if nothing is left to change.
+    /// Changes a pull request; returns none if nothing is left to change.
     ///
     /// The permission for labels may be missing alone: the rest goes on, and a later round tries again.
     async fn edit(
@@ -104,23 +106,24 @@ impl<F: Forge> Round<'_, F> {
         done: &mut PullRequestOutcome,
         labels: &mut RefusedLabels,
     ) -> Result<Option<PullRequest>, ForgeError> {
-        if edit.added_labels.is_empty() {
-            return self.forge.edit(current, edit).await.map(Some);
-        }
-        let reason = match labels.recent(Instant::now()) {
+        let adds_labels = !edit.added_labels.is_empty();
+        let reason = match labels.recent(Instant::now()).filter(|_| adds_labels) {
             Some(reason) => reason.to_owned(),
             None => match self.forge.edit(current, edit).await {
-                Err(error @ ForgeError::Forbidden { .. }) => {
+                Err(error @ ForgeError::Forbidden { .. }) if adds_labels => {
                     let reason = format!("labels are missing: {error}");
                     labels.set(reason.clone(), Instant::now());
                     reason
                 }
-                edited => return edited.map(Some),
+                edited => return edited.map(|edited| Some(noted(edited, done))),
             },
         };
         done.refused.push(reason);
         let rest = without_parts(edit, current, self.limit);
-        if rest.changes_nothing() { Ok(None) } else { self.forge.edit(current, &rest).await.map(Some) }
+        if rest.changes_nothing() {
+            return Ok(None);
+        }
+        self.forge.edit(current, &rest).await.map(|edited| Some(noted(edited, done)))
     }
 
     async fn merge(
@@ -170,4 +173,10 @@ impl<F: Forge> Round<'_, F> {
         }
         Ok(())
     }
+}
+
+/// Returns a changed pull request, and adds the parts that were refused to the outcome.
+fn noted(edited: Edited, done: &mut PullRequestOutcome) -> PullRequest {
+    done.refused.extend(edited.refused);
+    edited.pull_request
 }

@@ -41,7 +41,7 @@ impl Snapshot {
         if !is_dry_run {
             let removed_labels = vec![REBUILD_LABEL.to_owned()];
             let edit = PullRequestEdit { removed_labels, ..PullRequestEdit::default() };
-            let after = forge.edit(labelled, &edit).await?;
+            let after = forge.edit(labelled, &edit).await?.pull_request;
             // The next listing tells of one that was closed meanwhile.
             if is_open(&after) {
                 self.put(after, Instant::now());

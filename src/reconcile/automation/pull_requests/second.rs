@@ -28,7 +28,7 @@ impl<F: Forge> Round<'_, F> {
         let (decision, _) = self.held(decision, of, &mut work.outcome).await;
         let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
         if !self.mode.is_dry_run() {
-            if is_open(&self.forge.edit(second, edit).await?) {
+            if is_open(&self.forge.edit(second, edit).await?.pull_request) {
                 return Ok(None);
             }
             work.snapshot.forget_second(second.number);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::forge::{
-    Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
-    PullRequestState,
+    Edited, Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest,
+    PullRequestEdit, PullRequestState,
 };
 use crate::git::BranchName;
 
@@ -118,7 +118,7 @@ impl Forge for TestForge {
         unreachable!("no test opens one")
     }
 
-    async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+    async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<Edited, ForgeError> {
         let changes_labels = !(edit.added_labels.is_empty() && edit.removed_labels.is_empty());
         if changes_labels && self.labels_kept.lock().contains(&one.number) {
             let (host, detail) = (String::new(), "no permission".to_owned());
@@ -139,7 +139,7 @@ impl Forge for TestForge {
             self.listed.lock().retain(|other| other.number != one.number);
             after.state = PullRequestState::Closed;
         }
-        Ok(after)
+        Ok(Edited { pull_request: after, refused: Vec::new() })
     }
 
     async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
