@@ -14,6 +14,7 @@ use super::object::Object;
 use crate::error::chain;
 use crate::git::outcome::Target;
 use crate::git::refspec::RefspecError;
+use crate::reconcile::automation::delivery::{BundleError, ReferenceName};
 use crate::reconcile::automation::forge_signing::ForgeSigningRefused;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -91,6 +92,13 @@ fn check_git(git: &Node, is_complete: bool, findings: &mut Findings<'_>) {
     let error = match configured {
         Ok(source) => {
             // Without these fields, the GitRepository decides about the push branch.
+            if let Some(node) = git.at(&["push", "branch"])
+                && let Some(name) = ReferenceName::of(source.target.push.as_str())
+            {
+                // Git makes such a branch, as it does for Flux.
+                let message = chain(&BundleError::PushBranch(name));
+                findings.add(Location::of(node), Rule::InvalidValue, message);
+            }
             if has_checkout || git.at(&["push", "branch"]).is_some() {
                 check_destination(git, &source.target, findings);
             }

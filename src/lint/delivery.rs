@@ -176,6 +176,8 @@ fn check_branches<'a>(
         Err(BundleError::Template { detail }) => (Vec::new(), vec![(Rule::TemplateError, detail)]),
         // Without its GitRepository, the base is unknown.
         Err(BundleError::IsBase { .. }) if !has_base => (Vec::new(), Vec::new()),
+        // A finding of the field.
+        Err(BundleError::PushBranch(_)) => (Vec::new(), Vec::new()),
         Err(error) => (Vec::new(), vec![(Rule::InvalidBranch, chain(&error))]),
     };
     for (rule, sentence) in errors {

@@ -1,8 +1,8 @@
-//! Checks GitRepositories for a provider that cannot log in at the URL.
+//! Checks the logins and the timeout of GitRepositories.
 
-use tagboat_api::Kind;
 use tagboat_api::git_repository::GitProvider;
 use tagboat_api::substitution::contains_placeholder;
+use tagboat_api::{GoDuration, Kind};
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
@@ -16,6 +16,21 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     if object.kind != Kind::GitRepository {
         return;
     }
+    check_timeout(object, findings);
+    check_provider(object, findings);
+}
+
+fn check_timeout(object: &Object<'_>, findings: &mut Findings<'_>) {
+    let Some(node) = object.node.at(&["spec", "timeout"]) else { return };
+    let timeout =
+        node.text().map(GoDuration::new).and_then(|timeout| timeout.to_duration_without_hours().ok());
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        let message = "`spec.timeout` leaves no time at all: write a number above zero with a unit of ms, s or m, such as 1m30s";
+        findings.add(Location::of(node), Rule::InvalidValue, message);
+    }
+}
+
+fn check_provider(object: &Object<'_>, findings: &mut Findings<'_>) {
     let Some(node) = object.node.at(&["spec", "url"]) else { return };
     let provider = match object.node.text_at(&["spec", "provider"]) {
         Some("github") => GitProvider::GitHub,

@@ -8,6 +8,7 @@ use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP};
 
 use super::finding::Location;
 use crate::update::marker;
+use crate::yaml::encoding::searchable;
 use crate::yaml::{Limits, Node, YamlError, trees};
 
 /// A file to check.
@@ -42,6 +43,7 @@ impl Source {
     /// The content of an irrelevant file is dropped, since most files of a repository are.
     pub fn new(name: String, role: Role, content: Result<Vec<u8>, String>) -> Self {
         let is_relevant = |content: &[u8]| {
+            let content = &searchable(content);
             matches!(role, Role::Template(_))
                 || has_objects(&name, content)
                 || memmem::find(content, marker::TOKEN.as_bytes()).is_some()
@@ -160,6 +162,7 @@ pub(super) fn is_kustomization(name: &str) -> bool {
 /// The location at which a relevant file is not valid UTF-8.
 pub(super) fn not_text(content: &[u8], role: Role) -> Option<Location> {
     let YamlError { line, column, .. } = YamlError::not_utf8(content, std::str::from_utf8(content).err()?);
+    let content = &searchable(content);
     let matters = matches!(role, Role::Template(_))
         || [marker::QUOTED_TOKEN, IMAGE_GROUP.as_bytes()]
             .iter()

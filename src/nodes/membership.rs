@@ -335,7 +335,7 @@ mod tests {
         Arc::new(node)
     }
 
-    /// A pool that was due between the two updates lost its finalizer while nodes were held.
+    /// A pool that was due in between lost its finalizer while nodes were held.
     #[test]
     fn a_deleted_pool_waits_for_its_nodes_and_for_the_claims_to_know_that_it_is_deleted() {
         let mut x = pool("x", EARLY, &json!({}));

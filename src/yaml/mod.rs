@@ -7,12 +7,13 @@
 //!
 //! Code that only reads gets a file as trees of nodes with their positions ([`mod@tree`]).
 //!
-//! `path`, `lines` and `position` locate nodes and comments; `limits` bounds a file.
+//! `path`, `lines` and `position` locate nodes and comments; `limits` bounds a file; `encoding` searches one in UTF-16 or UTF-32.
 //!
 //! Only [`reader`], [`walk`], [`mod@tree`], [`scalar`], [`fingerprint`] and [`error`] use the parser (`granit-parser`).
 
 pub mod attachment;
 pub mod comment;
+pub mod encoding;
 pub mod error;
 pub mod fingerprint;
 pub mod limits;

@@ -92,6 +92,35 @@ impl FromStr for NameList {
     }
 }
 
+/// The label by which people hand the branch of a pull request back to Tagboat.
+pub const REBUILD_LABEL: &str = "tagboat/rebuild";
+
+/// The labels of a new pull request.
+///
+/// [`REBUILD_LABEL`] is not one of them: with it, the first commit of a person on the branch would be lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelList(NameList);
+
+impl LabelList {
+    /// Returns the labels in their order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        self.0.names()
+    }
+}
+
+/// Parses a YAML list of texts.
+impl FromStr for LabelList {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let labels: NameList = text.parse()?;
+        // Some forges compare labels without case.
+        let has_own = labels.names().iter().any(|label| label.eq_ignore_ascii_case(REBUILD_LABEL));
+        if has_own { Err(()) } else { Ok(Self(labels)) }
+    }
+}
+
 /// The time at which a pull request is merged, in the order of caution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MergeTime {
@@ -200,6 +229,15 @@ mod tests {
             &long,
         ] {
             assert_eq!(value.parse::<NameList>(), Err(()), "{value}");
+        }
+    }
+
+    /// The first commit of a person on the new branch was lost.
+    #[test]
+    fn the_label_that_hands_a_branch_back_is_no_label_of_a_new_pull_request() {
+        assert_eq!("[images]".parse::<LabelList>().unwrap().names(), ["images"]);
+        for value in ["[images, tagboat/rebuild]", "- Tagboat/Rebuild", "images"] {
+            assert_eq!(value.parse::<LabelList>(), Err(()), "{value}");
         }
     }
 

@@ -22,7 +22,9 @@ use table::{
     QUIET_PERIOD, RELEASE_GROUP, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
 };
 
-pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, SettingText};
+pub use delivery::{
+    Delivery, LabelList, MergeMethod, MergeTime, NameList, REBUILD_LABEL, Refresh, SettingText,
+};
 pub use forge::{ForgeName, ForgeSecret, ForgeUrl};
 pub use reading::{SettingError, SettingErrors};
 pub use signing::SignedBy;
@@ -73,7 +75,7 @@ pub struct PullRequestSettings {
     /// The template of the body.
     pub body: SettingText,
     /// The labels.
-    pub labels: NameList,
+    pub labels: LabelList,
     /// Users and teams who are asked for a review.
     pub reviewers: NameList,
     /// The assigned users.

@@ -111,8 +111,10 @@ pub(super) const PULL_REQUEST_TITLE: Setting =
 pub(super) const PULL_REQUEST_BODY: Setting =
     Setting { name: "pull-request-body", allowed: "a template, or preset:NAME" };
 
-pub(super) const PULL_REQUEST_LABELS: Setting =
-    Setting { name: "pull-request-labels", allowed: "a YAML list of at most 50 labels" };
+pub(super) const PULL_REQUEST_LABELS: Setting = Setting {
+    name: "pull-request-labels",
+    allowed: "a YAML list of at most 50 labels, without tagboat/rebuild",
+};
 
 pub(super) const PULL_REQUEST_REVIEWERS: Setting = Setting {
     name: "pull-request-reviewers",

@@ -8,6 +8,7 @@ use super::kind::ManifestKind;
 use super::source::Source;
 use super::{ManifestError, SyntaxError};
 use crate::yaml::YamlError;
+use crate::yaml::encoding::searchable;
 
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
@@ -51,16 +52,19 @@ pub(super) enum Content {
 }
 
 /// Searches a file for text that every object we read contains.
+///
+/// Text in UTF-16 or UTF-32 is found as well, so that a file in another encoding than UTF-8 is reported as one.
 pub(super) fn screen(content: &[u8]) -> Content {
+    let content = searchable(content);
     let is_in_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     // It must be a word of its own: most files have an `imagePullSecrets` or a `secretRef`.
     let has_word = |word: &[u8]| {
         let ends = |at: usize| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + word.len()));
-        memmem::find_iter(content, word).any(ends)
+        memmem::find_iter(&content, word).any(ends)
     };
     // A Namespace with our annotations must be readable: it may have a freeze.
     let decisive = GROUPS.into_iter().chain([PREFIX]);
-    if decisive.into_iter().any(|text| memmem::find(content, text.as_bytes()).is_some()) {
+    if decisive.into_iter().any(|text| memmem::find(&content, text.as_bytes()).is_some()) {
         Content::Objects
     } else if CORE_KINDS.iter().any(|kind| has_word(kind.name().as_bytes())) {
         Content::CoreKinds

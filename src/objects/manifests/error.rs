@@ -154,7 +154,7 @@ fn places(first: &Path, second: &Path) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum SyntaxError {
     /// It is not UTF-8.
-    #[error("it is not UTF-8 here")]
+    #[error("it is not UTF-8 here: save the file as UTF-8")]
     NotUtf8,
     /// The parser's error. The position is omitted from its message, which begins with it already.
     #[error("{}", message(.0))]

@@ -181,8 +181,34 @@ fn a_manifest_that_is_not_utf8_is_named_with_its_place() {
     std::fs::write(fleet.manifests().join("manifests.yaml"), &text).unwrap();
     let run = fleet.update([""; 0]).with_status(1);
     let line = 1 + podinfo().lines().count();
-    let words = format!("manifests.yaml:{line}:4: the manifest is not YAML: it is not UTF-8 here\n");
+    let words = format!(
+        "manifests.yaml:{line}:4: the manifest is not YAML: it is not UTF-8 here: save the file as UTF-8\n"
+    );
     assert!(run.errors.ends_with(&words), "{run:?}");
+}
+
+/// A file of a directory was skipped with a warning, and with it a freeze.
+#[test]
+fn a_namespace_in_utf16_or_utf32_is_an_error_like_any_other_manifest_that_cannot_be_read() {
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &podinfo());
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n  annotations:\n    \
+        tagboat.dev/freeze: incident\n";
+    let wide = |units: &dyn Fn(char) -> Vec<u8>| namespace.chars().flat_map(units).collect::<Vec<u8>>();
+    let little = wide(&|c| u16::try_from(c).unwrap().to_le_bytes().to_vec());
+    let big = wide(&|c| u16::try_from(c).unwrap().to_be_bytes().to_vec());
+    let longer = wide(&|c| u32::from(c).to_le_bytes().to_vec());
+    let marked = |mark: &[u8], text: &[u8]| [mark, text].concat();
+    for content in [
+        marked(b"\xff\xfe", &little),
+        marked(b"\xfe\xff", &big),
+        marked(b"\xff\xfe\0\0", &longer),
+        little.clone(),
+    ] {
+        std::fs::write(fleet.manifests().join("namespace.yaml"), content).unwrap();
+        let run = fleet.update([""; 0]).with_status(1);
+        assert!(run.errors.contains("namespace.yaml:1:") && run.errors.contains("is not YAML"), "{run:?}");
+        assert_eq!(fleet.text("app.yaml"), tag_line("4.0.6"));
+    }
 }
 
 #[test]

@@ -28,22 +28,41 @@ pub enum BranchNameError {
         /// The length in bytes.
         length: usize,
     },
-    /// It is the name of a reference, and not of a branch.
-    #[error("the template renders to {text:?}, and a branch has a name without {start}: leave {start} out")]
-    Reference {
-        /// The text.
-        text: String,
-        /// The begin that only the full name of a reference has.
-        start: &'static str,
-    },
-    /// It is the name by which git means the checked-out commit.
-    #[error(
-        "the template renders to HEAD, by which git means what is checked out: give the branch another name"
-    )]
-    Head,
+    /// Git means something else by it.
+    #[error("the template renders to {0}")]
+    Reference(ReferenceName),
     /// It is no name in git, even with other characters.
     #[error("the template renders to no name of a branch")]
     Name(#[source] NameError),
+}
+
+/// A name by which git means something else than a branch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceName {
+    /// It is the full name of a reference.
+    #[error("{name:?}, and a branch has a name without {start}: leave {start} out")]
+    Full {
+        /// The name.
+        name: String,
+        /// The begin that only the full name of a reference has.
+        start: &'static str,
+    },
+    /// It is the name of the checked-out commit.
+    #[error("HEAD, by which git means what is checked out: give the branch another name")]
+    Head,
+}
+
+impl ReferenceName {
+    /// Returns the name if git means something else than a branch by it.
+    ///
+    /// Git would make a branch `refs/heads/refs/heads/x` or `refs/heads/HEAD`.
+    pub fn of(name: &str) -> Option<Self> {
+        if name == "HEAD" {
+            return Some(Self::Head);
+        }
+        let start = ["refs/heads/", "refs/"].into_iter().find(|start| name.starts_with(start))?;
+        Some(Self::Full { name: name.to_owned(), start })
+    }
 }
 
 /// Makes the name of a branch from a rendered text.
@@ -62,11 +81,8 @@ pub fn branch_name(text: &str) -> Result<BranchName, BranchNameError> {
     if text.len() > MAX_LENGTH {
         return Err(BranchNameError::Long { length: text.len() });
     }
-    if let Some(start) = ["refs/heads/", "refs/"].into_iter().find(|start| text.starts_with(start)) {
-        return Err(BranchNameError::Reference { text: text.to_owned(), start });
-    }
-    if text == "HEAD" {
-        return Err(BranchNameError::Head);
+    if let Some(name) = ReferenceName::of(text) {
+        return Err(BranchNameError::Reference(name));
     }
     let parts: Vec<String> = text.split('/').map(part).collect();
     parts.join("/").parse().map_err(BranchNameError::Name)

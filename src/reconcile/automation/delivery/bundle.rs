@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{ObjectName, Reason};
 
-use super::branch_name::{BranchNameError, branch_name};
+use super::branch_name::{BranchNameError, ReferenceName, branch_name};
 use crate::error::ReconcileError;
 use crate::git::BranchName;
 use crate::message::{BranchData, PolicyImage, Template, TemplateError};
@@ -154,6 +154,9 @@ pub enum BundleError {
         /// The base.
         base: BranchName,
     },
+    /// The push branch, which no template overrides, is no name of a branch.
+    #[error("spec.git.push.branch is {0}")]
+    PushBranch(ReferenceName),
     /// A refspec with several branches as its source.
     #[error(
         "spec.git.push.refspec pushes one branch, and the annotation tagboat.dev/push-branch renders to {branches} different \
@@ -169,7 +172,7 @@ impl ReconcileError for BundleError {
     fn reason(&self) -> Reason {
         match self {
             Self::Template { .. } | Self::IsBase { .. } => Reason::InvalidSettings,
-            Self::Refspec { .. } => Reason::InvalidSourceConfiguration,
+            Self::PushBranch(_) | Self::Refspec { .. } => Reason::InvalidSourceConfiguration,
         }
     }
 
@@ -184,10 +187,11 @@ impl ReconcileError for BundleError {
 ///
 /// # Errors
 ///
-/// If the template is none, renders to the base, or to several branches where only one can be pushed.
+/// If the template is none, renders to the base, or to several branches where only one can be pushed. Without a template, if the
+/// push branch has the full name of a reference.
 pub fn bundles(request: &BundleRequest<'_>) -> Result<Bundles, BundleError> {
     let Some(template) = request.template else {
-        return Ok(Bundles { branches: of_one_branch(request), invalid: Vec::new() });
+        return Ok(Bundles { branches: of_one_branch(request)?, invalid: Vec::new() });
     };
     let template = Template::compile(template, request.language)
         .map_err(|error| BundleError::Template { detail: error.detail_of_annotation() })?;
@@ -231,17 +235,21 @@ pub fn only_branch(request: &BundleRequest<'_>) -> Option<BranchName> {
     of_any.ok()?.branches.into_keys().next()
 }
 
-fn of_one_branch(request: &BundleRequest<'_>) -> BTreeMap<BranchName, BTreeSet<ObjectName>> {
-    if request.policies.is_empty() {
-        return BTreeMap::new();
-    }
+fn of_one_branch(
+    request: &BundleRequest<'_>,
+) -> Result<BTreeMap<BranchName, BTreeSet<ObjectName>>, BundleError> {
     let branch = if request.push_branch == request.base {
         default_branch(request.automation, request.path)
+    } else if let Some(name) = ReferenceName::of(request.push_branch.as_str()) {
+        return Err(BundleError::PushBranch(name));
     } else {
         request.push_branch.clone()
     };
+    if request.policies.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let policies = request.policies.iter().map(|policy| policy.image.policy.clone()).collect();
-    BTreeMap::from([(branch, policies)])
+    Ok(BTreeMap::from([(branch, policies)]))
 }
 
 /// Returns the branch `tagboat/NAMESPACE-NAME-PATH`.
@@ -432,6 +440,28 @@ mod tests {
                 found.set(only_branch(request));
             });
             assert_eq!(found.take(), expected.map(branch), "{template:?}");
+        }
+    }
+
+    /// The pull request was opened, and never found again.
+    #[test]
+    fn a_push_branch_with_the_full_name_of_a_reference_is_refused() {
+        for (name, expected) in [
+            (
+                "refs/heads/upd",
+                "spec.git.push.branch is \"refs/heads/upd\", and a branch has a name without refs/heads/: leave refs/heads/ out",
+            ),
+            (
+                "HEAD",
+                "spec.git.push.branch is HEAD, by which git means what is checked out: give the branch another name",
+            ),
+        ] {
+            let change = |request: &mut BundleRequest<'_>| {
+                request.push_branch = Box::leak(Box::new(branch(name)));
+                request.policies.clear();
+            };
+            assert_eq!(chain(&divide(None, &change).unwrap_err()), expected);
+            assert!(divide(Some("tagboat/all"), &change).is_ok(), "the template overrides it");
         }
     }
 

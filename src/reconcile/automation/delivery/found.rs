@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+pub use tagboat_api::settings::REBUILD_LABEL;
+
 use super::known::{OpenPullRequest, PastPullRequest};
 use super::memory::{ClosedReason, ImageHash, OwnerHash};
 use crate::forge::{PullRequest, PullRequestState};
 use crate::git::{BranchFacts, CommitId};
-
-/// The label by which people hand a branch back to Tagboat.
-pub const REBUILD_LABEL: &str = "tagboat/rebuild";
 
 /// The pull requests of one branch and base.
 #[derive(Clone, Copy, Debug, Default)]

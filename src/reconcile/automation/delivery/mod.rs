@@ -30,7 +30,7 @@ mod text;
 
 pub use base::{BaseError, base_of};
 pub use body::without_parts;
-pub use branch_name::{BranchNameError, branch_name};
+pub use branch_name::{BranchNameError, ReferenceName, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
     only_branch,
