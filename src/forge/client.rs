@@ -48,7 +48,10 @@ impl<T: Transport> Client<T> {
         let detail = message(response) + self.doubt_of_url(operation, response);
         match response.status {
             401 => ForgeError::Unauthenticated { host, login: self.endpoint.login.clone(), detail },
-            403 | 404 => ForgeError::Forbidden { host, operation, detail: with_remedy(detail) },
+            403 | 404 => {
+                let detail = format!("{} (login: {})", with_remedy(detail), self.endpoint.login);
+                ForgeError::Forbidden { host, operation, detail }
+            }
             status @ 500..=599 => ForgeError::failing(&host, status, &said(response).unwrap_or_default()),
             status @ 400..=499 => {
                 ForgeError::Refused { host, operation, status, detail: with_remedy(detail) }
@@ -61,6 +64,7 @@ impl<T: Transport> Client<T> {
     ///
     /// A list comes before all other calls, so it is the call that such a URL fails.
     fn doubt_of_url(&self, operation: &'static str, response: &ApiResponse) -> &'static str {
+        const ABSENT: &str = ": check that the repository exists, has pull requests enabled, and can be read with this login";
         if !matches!(response.status, 404 | 405) || !operation.starts_with("list ") {
             return "";
         }
@@ -69,6 +73,7 @@ impl<T: Transport> Client<T> {
         match (self.endpoint.has_given_url, is_odd) {
             (true, _) => ": check that tagboat.dev/forge-url leads to the API that has the repository",
             (false, true) => ": check tagboat.dev/forge, or set tagboat.dev/forge-url to the URL of the API",
+            (false, false) if response.status == 404 => ABSENT,
             (false, false) => "",
         }
     }

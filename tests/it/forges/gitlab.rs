@@ -114,6 +114,8 @@ async fn a_wrong_login_is_told() {
     let other = Wire::new(&front.url("/api/v4"), AUTHORIZATION);
     let forge = Gitlab::new(other, Wire::endpoint(), GitlabProject { path: "team/none".to_owned() });
     let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
-    assert_eq!(error.to_string(), "127.0.0.1 refuses to list merge requests: 404 Not Found");
+    let expected = "127.0.0.1 refuses to list merge requests: 404 Not Found: check that the repository exists, has pull requests \
+        enabled, and can be read with this login (login: Secret apps/forge)";
+    assert_eq!(error.to_string(), expected);
     assert_eq!(hub.pulls().len(), 0, "{}", json!(front.requests().len()));
 }
