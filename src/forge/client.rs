@@ -64,7 +64,8 @@ impl<T: Transport> Client<T> {
     ///
     /// A list comes before all other calls, so it is the call that such a URL fails.
     fn doubt_of_url(&self, operation: &'static str, response: &ApiResponse) -> &'static str {
-        const ABSENT: &str = ": check that the repository exists, has pull requests enabled, and can be read with this login";
+        const ABSENT: &str =
+            ": check that the repository exists, has pull requests enabled, and can be read with this login";
         if !matches!(response.status, 404 | 405) || !operation.starts_with("list ") {
             return "";
         }

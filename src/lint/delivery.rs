@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
-use serde_json::{Value, json};
+use serde_json::json;
 use tagboat_api::settings::{AutomationSettings, Delivery, PREFIX, SettingText};
 use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::{GitRepository, ImageUpdateAutomation, Kind, ObjectName, selector};
@@ -23,7 +23,7 @@ use crate::reconcile::automation::branch_plan::BranchSourceError;
 use crate::reconcile::automation::delivery::{
     BundleError, BundleRequest, Bundles, InvalidBranchCause, SelectedPolicy, base_of, bundles,
 };
-use crate::reconcile::automation::source::{SourceError, SourceReference};
+use crate::reconcile::automation::source::SourceReference;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reference::ImageReference;
@@ -255,32 +255,24 @@ fn target(object: &Object<'_>, repository: Option<&Object<'_>>) -> Option<Target
     if [&checkout, &push, &reference].iter().any(|part| has_placeholder(part)) {
         return None;
     }
-    let metadata = json!({"name": "lint", "namespace": "lint"});
-    let automation = |push: &Value| {
-        let commit = json!({"author": {"email": "lint@example.com"}});
-        serde_json::from_value::<ImageUpdateAutomation>(json!({
-            "metadata": metadata,
-            "spec": {
-                "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "lint"},
-                "git": {"checkout": checkout, "push": push, "commit": commit},
-            },
-        }))
-    };
+    // Branches of its own need a base, and no push branch.
+    let metadata =
+        json!({"name": "lint", "namespace": "lint", "annotations": {"tagboat.dev/delivery": "branch"}});
+    let commit = json!({"author": {"email": "lint@example.com"}});
+    let automation: ImageUpdateAutomation = serde_json::from_value(json!({
+        "metadata": metadata,
+        "spec": {
+            "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "lint"},
+            "git": {"checkout": checkout, "push": push, "commit": commit},
+        },
+    }))
+    .ok()?;
     let spec = json!({"url": "https://example.com/r.git", "interval": "1m", "ref": reference});
+    let metadata = json!({"name": "lint", "namespace": "lint"});
     let repository: GitRepository =
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).ok()?;
-    let configure = |automation: ImageUpdateAutomation| {
-        let reference = SourceReference::of(&automation, CrossNamespace::Allowed)?;
-        reference.configure(Some(&repository), ObjectIdentity::On)
-    };
-    match configure(automation(&push).ok()?) {
-        Ok(configuration) => Some(configuration.target),
-        // Branches of its own need a base, and no push branch.
-        Err(SourceError::NoPushBranch) => {
-            Some(configure(automation(&json!({"branch": "lint"})).ok()?).ok()?.target)
-        }
-        Err(_) => None,
-    }
+    let reference = SourceReference::of(&automation, CrossNamespace::Allowed).ok()?;
+    reference.configure(Some(&repository), ObjectIdentity::On).ok().map(|found| found.target)
 }
 
 /// Renders the branches of the policies among the files, or of a sample policy.

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use tagboat_api::automation::{GitSpec, SigningKeyType, SourceKind};
 use tagboat_api::git_repository::{GitProvider, GitRepositorySpec};
 use tagboat_api::reference::LocalObjectReference;
-use tagboat_api::settings::GitRepositorySettings;
+use tagboat_api::settings::{AutomationSettings, Delivery, GitRepositorySettings};
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 pub use self::error::SourceError;
@@ -71,6 +71,8 @@ pub struct SourceReference<'a> {
     /// The automation's own namespace.
     namespace: String,
     repository: ObjectName,
+    /// True if it pushes to branches of its own, and so to no push branch.
+    has_own_branches: bool,
 }
 
 impl<'a> SourceReference<'a> {
@@ -90,7 +92,11 @@ impl<'a> SourceReference<'a> {
         if repository.namespace != own && access == CrossNamespace::Forbidden {
             return Err(SourceError::CrossNamespace { repository });
         }
-        Ok(Self { git, namespace: own, repository })
+        let settings = automation.metadata.annotations.as_ref().map(AutomationSettings::from_annotations);
+        // Invalid settings are an error of their own.
+        let has_own_branches =
+            settings.is_some_and(|read| read.is_ok_and(|read| read.delivery != Delivery::Push));
+        Ok(Self { git, namespace: own, repository, has_own_branches })
     }
 
     /// Returns the repository to look up.
@@ -108,11 +114,11 @@ impl<'a> SourceReference<'a> {
         found: Option<&GitRepository>,
         identity: ObjectIdentity,
     ) -> Result<SourceConfiguration, SourceError> {
-        let Self { git, namespace, repository } = self;
+        let Self { git, namespace, repository, has_own_branches } = self;
         let Some(GitRepository { spec, metadata, .. }) = found else {
             return Err(SourceError::NoRepository { repository });
         };
-        let (target, branches) = target(git, spec, &repository)?;
+        let (target, branches) = target((git, has_own_branches), spec, &repository)?;
         let timeout = spec
             .timeout
             .to_duration_without_hours()

@@ -25,8 +25,10 @@ pub enum Branches {
 }
 
 /// Makes the target from an automation's spec and the spec of its repository.
+///
+/// An automation with branches of its own needs no push branch.
 pub(super) fn target(
-    git: &GitSpec,
+    (git, has_own_branches): (&GitSpec, bool),
     spec: &GitRepositorySpec,
     repository: &ObjectName,
 ) -> Result<(Target, Branches), SourceError> {
@@ -35,17 +37,23 @@ pub(super) fn target(
         (None, reference) => (reference.as_ref(), format!("spec.ref of GitRepository {repository}")),
     };
     let fields = reference.map(fields).unwrap_or_default();
-    let (push, push_place) = match given(git.push.as_ref().and_then(|push| push.branch.as_ref())) {
-        Some(branch) => (branch, "spec.git.push.branch"),
-        // A branch that is checked out by default is pushed to only on request.
-        None if fields.branch.is_empty() => return Err(SourceError::NoPushBranch),
-        None => (fields.branch, place.as_str()),
-    };
     let named_branch = if reference.is_some() { fields.branch } else { DEFAULT_BRANCH };
-    let branches = if push == named_branch { Branches::Same } else { Branches::Switched };
+    let (push, push_place) = match given(git.push.as_ref().and_then(|push| push.branch.as_ref())) {
+        Some(branch) => (Some(branch), "spec.git.push.branch"),
+        None if !fields.branch.is_empty() => (Some(fields.branch), place.as_str()),
+        None if has_own_branches => (None, place.as_str()),
+        // A branch that is checked out by default is pushed to only on request.
+        None => return Err(SourceError::NoPushBranch),
+    };
+    let branches = if push == Some(named_branch) { Branches::Same } else { Branches::Switched };
     let named = |field: &str, cause| SourceError::Name { field: field.to_owned(), cause };
     let checkout = CheckoutReference::from_fields(fields).map_err(|cause| named(&place, cause))?;
-    let push: BranchName = push.parse().map_err(|cause| named(push_place, cause))?;
+    let push: BranchName = match (push, checkout.branch()) {
+        (Some(push), _) => push.parse().map_err(|cause| named(push_place, cause))?,
+        (None, Some(branch)) => branch,
+        // Without a branch that is checked out, nothing is pushed.
+        (None, None) => DEFAULT_BRANCH.parse().expect("the name is valid"),
+    };
     let refspec = match given(git.push.as_ref().and_then(|push| push.refspec.as_ref())) {
         Some(text) => {
             let checked_out = checkout.branch();
@@ -105,7 +113,28 @@ mod tests {
         let git = json!({"checkout": checkout, "push": push, "commit": commit});
         let spec = json!({"url": "https://git.example/r", "interval": "1m", "ref": reference});
         let repository = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
-        target(&serde_json::from_value(git).unwrap(), &serde_json::from_value(spec).unwrap(), &repository)
+        let git = serde_json::from_value(git).unwrap();
+        target((&git, false), &serde_json::from_value(spec).unwrap(), &repository)
+    }
+
+    /// The error asked for a push branch, which such an automation does not have.
+    #[test]
+    fn an_automation_with_branches_of_its_own_needs_no_push_branch() {
+        let repository = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
+        let git: GitSpec =
+            serde_json::from_value(json!({"commit": {"author": {"email": "a@example.com"}}})).unwrap();
+        for (reference, checkout, base) in [
+            (json!(null), "branch master", Some("master")),
+            (json!({"name": "refs/heads/main"}), "reference refs/heads/main", Some("main")),
+            (json!({"tag": "v1"}), "tag v1", None),
+        ] {
+            let spec = json!({"url": "https://example.com/r.git", "interval": "1m", "ref": reference});
+            let spec: GitRepositorySpec = serde_json::from_value(spec).unwrap();
+            let (found, _) = target((&git, true), &spec, &repository).unwrap();
+            assert_eq!(found.checkout.to_string(), checkout);
+            assert_eq!(found.checkout.branch(), base.map(|base| base.parse().unwrap()), "{checkout}");
+            assert_eq!(found.push.as_str(), base.unwrap_or("master"));
+        }
     }
 
     #[test]

@@ -231,6 +231,26 @@ fn an_automation_that_cannot_have_branches_stalls() {
     assert_eq!(pushes(&fleet), 0);
 }
 
+/// Both asked for a push branch.
+#[test]
+fn a_base_may_have_its_full_name_and_is_no_tag() {
+    let fleet = fleet(json!({}));
+    let tip = fleet.repository.id("main").unwrap();
+    fleet.repository.git(["tag", "v1", &tip]);
+    let checking_out = |reference: &str| {
+        let source = git_repository(&fleet.host.url("fleet.git"), "").replace("branch: main", reference);
+        let automation = Automation::new(json!({})).manifest();
+        fleet.write_manifests(&(policy("default", "podinfo", IMAGE, "5.0.3") + &source + &automation));
+        fleet.run()
+    };
+    let refused = checking_out("tag: v1");
+    assert_eq!(refused.status, Some(1), "{refused:?}");
+    let expected = "branches are made on a branch, and tag v1 is checked out: name a branch in";
+    assert!(refused.errors.contains(expected), "{refused:?}");
+    let pushed = report(&checking_out("name: refs/heads/main"))["branches"].clone();
+    assert_eq!(actions(&pushed), [format!("{BRANCH}: created")]);
+}
+
 /// Git would make a branch `refs/heads/refs/heads/x` of the first.
 #[test]
 fn a_name_that_is_no_branch_is_refused_with_a_sentence() {
