@@ -289,6 +289,51 @@ async fn a_pull_request_stays_open_while_its_policy_has_no_image() {
     // Also if its branch would be another one.
     fleet.write_with(
         &[("fleet", json!({"push-branch": "elsewhere"}))],
+/// Nothing was delivered any more, and the report said that a person had refused it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_that_is_reopened_without_its_branch_is_taken_up_again() {
+    let (fleet, number) = opened("reopened").await;
+    let path = format!("branches/{}", BRANCH.replace('/', "%2F"));
+    for is_lost in [false, true] {
+        fleet.forge.call("DELETE", &path, Value::Null).await;
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        assert_eq!(fleet.pull().await["state"], "closed");
+        fleet.edit(number, json!({"state": "open"})).await;
+        if is_lost {
+            fleet.lose_state();
+        }
+        assert_eq!(action(&fleet.run()), "refreshed");
+        assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("5.0.3"));
+        assert_eq!(action(&fleet.run()), "kept");
+        assert_eq!(fleet.delivery(), format!("True Current 1 open: #{number}"));
+    }
+}
+
+/// Tagboat had deleted the branch itself, after it had closed the pull request.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_pull_request_that_is_reopened_gets_its_branch_again() {
+    let (fleet, number) = opened("reopened-old").await;
+    fleet.edit(number, json!({"state": "closed"})).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    fleet.forge.write("main", "app.yaml", &tag_line("6.0.0")).await;
+    assert_eq!(action(&fleet.run()), "closed (nothing-left)");
+    fleet.run();
+    assert_eq!(fleet.forge.tip(BRANCH).await, None);
+    // The server closes pull requests of the branch some moments after its deletion.
+    for _ in 0..20 {
+        fleet.edit(number, json!({"state": "open"})).await;
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        if fleet.pulls().await[0]["state"] == "open" {
+            break;
+        }
+    }
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("5.0.3"));
+    assert_eq!(fleet.pulls().await.len(), 2);
+}
+
         &policy("default", "other", IMAGE, "1.0.0"),
         crate::support::gitea::GiteaRepository::token(),
     );

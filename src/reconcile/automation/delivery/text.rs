@@ -269,6 +269,7 @@ pub(super) mod tests {
             head_commit: None,
             base: "main".parse().unwrap(),
             title: title.to_owned(),
+            lacks_branch: false,
             body: body.to_owned(),
             is_draft: false,
             labels: Vec::new(),

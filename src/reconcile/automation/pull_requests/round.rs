@@ -106,6 +106,8 @@ pub(super) struct RoundOutcome {
     pub(super) has_put_off: bool,
     /// True if the forge has put off a merge that it may accept soon.
     pub(super) has_early_merge: bool,
+    /// True if the forge may still close a pull request whose branch was deleted.
+    pub(super) may_close: bool,
 }
 
 impl RoundOutcome {
@@ -182,6 +184,8 @@ impl<F: Forge> Round<'_, F> {
         work.outcome.listed = Some(Instant::now());
         work.snapshot.look_up_vanished(self.forge).await?;
         for base in self.bases() {
+        let may_close = |base: &&BranchName| work.snapshot.may_close_one(base, &self.rendered(base));
+        work.outcome.may_close = self.bases().iter().any(may_close);
             self.look_up(base, &mut work.snapshot).await?;
         }
         for order in self.orders.values() {

@@ -103,6 +103,7 @@ impl Case {
             past: Some(&past),
             handed_back: None,
             ended_at: self.ended_at,
+            is_reopened: false,
         };
         decide(&wanted, branch, found).unwrap()
     }
