@@ -225,6 +225,33 @@ async fn a_branch_that_is_handed_back_ends_if_another_supersedes_it() {
     assert_eq!(fleet.forge.tip("x/5.0.3").await, None);
 }
 
+/// It was closed and its branch deleted, though the image was on no other branch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_without_the_image_supersedes_no_other() {
+    let fleet = Fleet::new("superseded-lacking").await;
+    let template = r#"x/{{ if eq .Image.Tag "5.0.3" }}a{{ else }}b{{ end }}"#;
+    let annotations = json!({"push-branch": template});
+    fleet.write(&annotations, "6.0.0");
+    assert_eq!(actions(&fleet.run()), ["x/b: opened"]);
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    fleet.forge.write("x/b", "notes.md", "words\n").await;
+    fleet.write(&annotations, "5.0.3");
+    assert_eq!(actions(&fleet.run()), ["x/a: opened", "x/b: left (edited-by-others)"]);
+    // The pull request of the branch is left alone, without the image.
+    fleet.write(&annotations, "7.0.0");
+    for _ in 0..2 {
+        assert_eq!(actions(&fleet.run()), ["x/a: left", "x/b: left (edited-by-others)"]);
+        assert_eq!(fleet.pulls().await[1]["state"], "open");
+        assert!(fleet.forge.tip("x/a").await.is_some());
+    }
+    hand_back(&fleet, number).await;
+    let expected = ["x/a: closed (superseded)", "x/b: refreshed"];
+    let dry_run = fleet.run_with(&["--dry-run"]).json()["automations"][0].clone();
+    assert_eq!(actions(&dry_run), expected);
+    assert_eq!(actions(&fleet.run()), expected);
+    assert_eq!(fleet.forge.tip("x/a").await, None);
+}
+
 /// The whole new base came into the pull request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_with_a_pull_request_into_another_base_is_left_alone() {

@@ -71,8 +71,11 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
     assert!(dry.closed.lock().is_empty());
     let (forge, mut snapshot) = (forge(), Snapshot::default());
     let done = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
-    let superseded = OutcomeReason::Decided(PullRequestReason::Superseded);
-    assert_eq!((shown(&done)[1].as_str(), done.seconds[0].reason.as_ref()), ("closed #9", Some(&superseded)));
+    let duplicate = OutcomeReason::Decided(PullRequestReason::Duplicate);
+    assert_eq!((shown(&done)[1].as_str(), done.seconds[0].reason.as_ref()), ("closed #9", Some(&duplicate)));
+    // It was said that another branch supersedes it.
+    let sentence = done.seconds[0].sentence(false);
+    assert!(sentence.ends_with(": another pull request of the branch supersedes it"), "{sentence}");
     for _ in 0..2 {
         assert_eq!(*forge.closed.lock(), [9]);
         assert!(snapshot.is_open(7) && !snapshot.is_open(9));
