@@ -7,7 +7,7 @@ use super::*;
 async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     let mut wanted = order(&["a"]);
     let data = MessageData::plain_sample();
-    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
     let tip = Some("1".repeat(40).parse().unwrap());
     let branch = "a".parse().unwrap();
     let kept = BranchOutcome {
@@ -44,7 +44,7 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
 async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
     let mut wanted = order(&["a"]);
     let data = MessageData::plain_sample();
-    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
     wanted.facts.insert("a".parse().unwrap(), BranchFacts::default());
     let kept = BranchOutcome {
         branch: "a".parse().unwrap(),
@@ -201,7 +201,7 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         wanted.automation.name = name.to_owned();
         wanted.owner = OwnerHash::of(&wanted.automation, None);
         let data = MessageData::plain_sample();
-        wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+        wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
         let (branch, tip) = ("a".parse().unwrap(), Some("1".repeat(40).parse().unwrap()));
         let outcome =
             BranchOutcome { branch, action, tip, commit: None, message: String::new(), dropped: Vec::new() };
