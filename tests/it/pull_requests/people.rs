@@ -289,33 +289,6 @@ async fn a_branch_that_a_person_deleted_is_not_made_again() {
     assert_eq!(fleet.pull().await["number"], number);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pull_request_that_a_person_opened_is_adopted() {
-    let fleet = Fleet::new("adopted").await;
-    // The branch was delivered before pull requests were wanted.
-    fleet.write(&json!({"delivery": "branch"}), "5.0.3");
-    fleet.run();
-    let tip = fleet.forge.tip(BRANCH).await;
-    fleet.forge.call("POST", "pulls", json!({"head": BRANCH, "base": "main", "title": "Mine"})).await;
-    fleet.write(&json!({}), "5.0.3");
-    assert_eq!(action(&fleet.run()), "kept");
-    let pull = fleet.pull().await;
-    assert_eq!((pull["title"].as_str(), fleet.forge.tip(BRANCH).await), (Some("Mine"), tip));
-    assert!(pull["body"].as_str().unwrap().contains("[//]: # (tagboat 1"), "{pull:#}");
-    assert_eq!(action(&fleet.run()), "kept");
-    assert_eq!(fleet.pull().await["updated_at"], pull["updated_at"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pull_request_stays_open_while_its_policy_has_no_image() {
-    let (fleet, _) = opened("imageless").await;
-    fleet.write_with(&[("fleet", json!({}))], "", crate::support::gitea::GiteaRepository::token());
-    let run = fleet.run_with(&[]);
-    assert_eq!(run.status, Some(0), "{run:?}");
-    assert_eq!(fleet.pull().await["state"], "open");
-    // Also if its branch would be another one.
-    fleet.write_with(
-        &[("fleet", json!({"push-branch": "elsewhere"}))],
 /// Nothing was delivered any more, and the report said that a person had refused it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_that_is_reopened_without_its_branch_is_taken_up_again() {
@@ -361,6 +334,33 @@ async fn an_old_pull_request_that_is_reopened_gets_its_branch_again() {
     assert_eq!(fleet.pulls().await.len(), 2);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_that_a_person_opened_is_adopted() {
+    let fleet = Fleet::new("adopted").await;
+    // The branch was delivered before pull requests were wanted.
+    fleet.write(&json!({"delivery": "branch"}), "5.0.3");
+    fleet.run();
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.forge.call("POST", "pulls", json!({"head": BRANCH, "base": "main", "title": "Mine"})).await;
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "kept");
+    let pull = fleet.pull().await;
+    assert_eq!((pull["title"].as_str(), fleet.forge.tip(BRANCH).await), (Some("Mine"), tip));
+    assert!(pull["body"].as_str().unwrap().contains("[//]: # (tagboat 1"), "{pull:#}");
+    assert_eq!(action(&fleet.run()), "kept");
+    assert_eq!(fleet.pull().await["updated_at"], pull["updated_at"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_stays_open_while_its_policy_has_no_image() {
+    let (fleet, _) = opened("imageless").await;
+    fleet.write_with(&[("fleet", json!({}))], "", crate::support::gitea::GiteaRepository::token());
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert_eq!(fleet.pull().await["state"], "open");
+    // Also if its branch would be another one.
+    fleet.write_with(
+        &[("fleet", json!({"push-branch": "elsewhere"}))],
         &policy("default", "other", IMAGE, "1.0.0"),
         crate::support::gitea::GiteaRepository::token(),
     );
