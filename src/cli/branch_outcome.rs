@@ -147,7 +147,7 @@ pub(super) enum PullRequestReasonKind {
     EditedByOthers,
     /// It is in a merge queue.
     InMergeQueue,
-    /// Another branch supersedes it.
+    /// Another branch, or another pull request of the branch, supersedes it.
     Superseded,
     /// Nothing is left to change on the base.
     NothingLeft,
@@ -244,7 +244,9 @@ impl PullRequest {
                 | PullRequestReason::OwnedByOthers
                 | PullRequestReason::OtherBase => PullRequestReasonKind::EditedByOthers,
                 PullRequestReason::InMergeQueue => PullRequestReasonKind::InMergeQueue,
-                PullRequestReason::Superseded => PullRequestReasonKind::Superseded,
+                PullRequestReason::Superseded | PullRequestReason::Duplicate => {
+                    PullRequestReasonKind::Superseded
+                }
                 PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,
             },
             OutcomeReason::ForgeFailed(_) | OutcomeReason::NotReached | OutcomeReason::NoText(_) => {

@@ -17,6 +17,8 @@ pub struct PullRequest {
     pub head: BranchName,
     /// The tip of that branch, as far as the forge knows it.
     pub head_commit: Option<CommitId>,
+    /// True if the forge tells that this branch does not exist; few do.
+    pub lacks_branch: bool,
     /// The branch that gets the commits.
     pub base: BranchName,
     /// The title, without the prefix by which some forges mark a draft.
@@ -247,6 +249,7 @@ pub(super) mod tests {
             state: PullRequestState::Open,
             head: "tagboat/web".parse().unwrap(),
             head_commit: None,
+            lacks_branch: false,
             base: "main".parse().unwrap(),
             title: "Update web".to_owned(),
             body: "text".to_owned(),

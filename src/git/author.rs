@@ -17,6 +17,13 @@ impl Author {
         Self { name: clean(name), email: clean(email) }
     }
 
+    /// Returns true for the name and address of a person in a commit.
+    ///
+    /// A reader of commits leaves blanks and some punctuation at the ends out.
+    pub fn is(&self, (name, email): (&[u8], &[u8])) -> bool {
+        trimmed(self.name.as_bytes()) == trimmed(name) && trimmed(self.email.as_bytes()) == trimmed(email)
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
@@ -28,9 +35,56 @@ impl Author {
     }
 }
 
+/// Returns a name or an address as libgit2 reads it.
+fn trimmed(mut text: &[u8]) -> &[u8] {
+    let is_left_out =
+        |byte: u8| byte <= b' ' || matches!(byte, b',' | b':' | b';' | b'<' | b'>' | b'"' | b'\\' | b'\'');
+    while let Some((_, rest)) = text.split_first().filter(|(byte, _)| is_left_out(**byte)) {
+        text = rest;
+    }
+    while let Some((_, rest)) = text.split_last().filter(|(byte, _)| is_left_out(**byte)) {
+        text = rest;
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
+    use git2::Repository;
+
     use super::*;
+
+    /// A run without state took its own commits for those of others.
+    #[test]
+    fn the_author_of_a_commit_is_known_by_what_git_reads() {
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
+        let tree = repository.treebuilder(None).unwrap().write().unwrap();
+        let people = [
+            ("T", "t@example.com"),
+            (" T <x> ", "t@example.com"),
+            ("T", "a<b>@c "),
+            ("T, Inc.", " t@example.com"),
+            ("\"T\"", "'t@example.com'"),
+            ("T;\r", "\tt@example.com:"),
+            ("", "t@example.com"),
+            ("T", ""),
+            ("T U", "t@example.com"),
+        ];
+        for (at, (name, email)) in people.into_iter().enumerate() {
+            let author = Author::new(name, email);
+            let person = format!("{} <{}> 1 +0000", author.name(), author.email());
+            let text = format!("tree {tree}\nauthor {person}\ncommitter {person}\n\nm\n");
+            let commit = repository.odb().unwrap().write(git2::ObjectType::Commit, text.as_bytes()).unwrap();
+            let commit = repository.find_commit(commit).unwrap();
+            let read = commit.author();
+            let is = |other: &Author| other.is((read.name_bytes(), read.email_bytes()));
+            assert!(is(&author), "{author:?}");
+            let others = ["U", "T V"].map(|name| Author::new(name, email));
+            assert!(!others.iter().any(is), "{at} {author:?}");
+            assert!(!is(&Author::new(name, "u@example.com")), "{author:?}");
+        }
+    }
 
     #[test]
     fn characters_that_end_a_field_are_removed_from_an_author() {

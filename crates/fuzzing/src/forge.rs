@@ -162,6 +162,7 @@ fn current(new: &NewPullRequest) -> PullRequest {
         state: PullRequestState::Open,
         head: new.head.clone(),
         head_commit: None,
+        lacks_branch: false,
         base: new.base.clone(),
         title: new.title.clone(),
         body: new.body.clone(),

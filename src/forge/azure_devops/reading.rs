@@ -55,6 +55,7 @@ impl AzureRepository {
             state,
             head,
             head_commit: commit(body, "/lastMergeSourceCommit/commitId"),
+            lacks_branch: false,
             base,
             title: text(body, "/title").unwrap_or_default().to_owned(),
             body: text(body, "/description").unwrap_or_default().to_owned(),

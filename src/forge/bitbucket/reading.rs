@@ -43,6 +43,7 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
         state,
         head,
         head_commit: commit(body, "/source/commit/hash"),
+        lacks_branch: false,
         base,
         title: text(body, "/title").unwrap_or_default().to_owned(),
         body: description.unwrap_or_default().to_owned(),

@@ -41,6 +41,7 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
         state,
         head,
         head_commit: commit(body, "/fromRef/latestCommit"),
+        lacks_branch: false,
         base,
         title: text(body, "/title").unwrap_or_default().to_owned(),
         body: text(body, "/description").unwrap_or_default().to_owned(),

@@ -53,6 +53,7 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
         state,
         head,
         head_commit: commit(body, "/head/sha").filter(|_| state != PullRequestState::Merged),
+        lacks_branch: lacks_branch(body, number),
         base,
         title,
         body: text(body, "/body").unwrap_or_default().to_owned(),
@@ -62,6 +63,13 @@ pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> 
         has_auto_merge: false,
         version: number_of("/content_version"),
     }))
+}
+
+/// Returns true if the branch of a pull request does not exist.
+///
+/// The reference that the server keeps then stands for it.
+fn lacks_branch(pull_request: &Value, number: u64) -> bool {
+    text(pull_request, "/head/ref").is_some_and(|head| head == format!("refs/pull/{number}/head"))
 }
 
 /// Splits a title into the part without a prefix, and the mark of a draft.

@@ -62,6 +62,19 @@ fn the_head_of_a_merged_pull_request_is_known_from_lists_with_versions_only() {
     assert_eq!(listed(&merged), head);
 }
 
+/// A pull request that was reopened without its branch counted as refused for ever.
+#[test]
+fn the_branch_of_a_pull_request_is_known_to_be_deleted() {
+    for (head, lacks_branch) in
+        [("tagboat/web", false), ("refs/pull/1/head", true), ("refs/pull/2/head", false)]
+    {
+        let mut entry = document(1, "tagboat/web", "open");
+        entry["head"]["ref"] = json!(head);
+        let read = own_pull_request(&entry).unwrap();
+        assert_eq!((read.head.as_str(), read.lacks_branch), ("tagboat/web", lacks_branch), "{head}");
+    }
+}
+
 #[test]
 fn heads_elsewhere_are_left_out() {
     let changed = |pointer: &str, value: Value| {

@@ -71,6 +71,7 @@ pub(super) fn merge_request(body: &Value) -> Result<Option<PullRequest>, Defect>
         state,
         head,
         head_commit: commit(body, "/sha"),
+        lacks_branch: false,
         base,
         title: bare_title(text(body, "/title").unwrap_or_default(), is_draft).to_owned(),
         body: text(body, "/description").unwrap_or_default().to_owned(),

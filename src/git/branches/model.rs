@@ -47,6 +47,10 @@ pub struct BranchFacts {
     pub deleted_tip: Option<CommitId>,
     /// It has an open pull request, which commits of others keep open.
     pub has_pull_request: bool,
+    /// A person has reopened that pull request, and the branch was deleted.
+    ///
+    /// It is created again.
+    pub is_reopened: bool,
     /// The number of an open pull request of ours that merges it into another branch.
     ///
     /// The branch stays as it is.
@@ -84,9 +88,10 @@ impl BranchFacts {
     ///
     /// What the open pull request has already is taken up again.
     pub fn is_refused_at(&self, tip: Option<CommitId>) -> bool {
-        match tip {
-            Some(_) => self.is_refused && !(self.has_pull_request && self.is_refused_if_absent),
-            None => self.is_refused || self.is_refused_if_absent,
+        if tip.is_some() || self.is_reopened {
+            self.is_refused && !(self.has_pull_request && self.is_refused_if_absent)
+        } else {
+            self.is_refused || self.is_refused_if_absent
         }
     }
 
@@ -113,6 +118,7 @@ impl BranchFacts {
             is_refused_if_absent: deleted_tip.is_none() && each(|facts| facts.is_refused_if_absent),
             deleted_tip,
             has_pull_request: any(|facts| facts.has_pull_request),
+            is_reopened: any(|facts| facts.is_reopened),
             open_elsewhere: all.iter().find_map(|(_, facts)| facts.open_elsewhere),
             // That of one of them is that of all.
             owned_by_others: owners().min().flatten(),
@@ -466,6 +472,16 @@ mod tests {
         ] {
             let facts = BranchFacts::united(all);
             assert_eq!((facts.is_refused_if_absent, facts.deleted_tip), expected, "{all:?}");
+        }
+        // A person has reopened it, and wants the branch of all of them.
+        let reopened = BranchFacts { is_reopened: true, deleted_tip: None, ..deleted };
+        for all in [
+            &[(true, reopened)][..],
+            &[(false, reopened), (true, without)],
+            &[(true, reopened), (false, reopened)],
+        ] {
+            let facts = BranchFacts::united(all);
+            assert!(facts.is_reopened && !facts.is_refused_at(None), "{all:?}");
         }
         let stale = BranchFacts { is_deleted_if_stale: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(false, stale), (false, stale)]), stale);

@@ -225,6 +225,33 @@ async fn a_branch_that_is_handed_back_ends_if_another_supersedes_it() {
     assert_eq!(fleet.forge.tip("x/5.0.3").await, None);
 }
 
+/// It was closed and its branch deleted, though the image was on no other branch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_without_the_image_supersedes_no_other() {
+    let fleet = Fleet::new("superseded-lacking").await;
+    let template = r#"x/{{ if eq .Image.Tag "5.0.3" }}a{{ else }}b{{ end }}"#;
+    let annotations = json!({"push-branch": template});
+    fleet.write(&annotations, "6.0.0");
+    assert_eq!(actions(&fleet.run()), ["x/b: opened"]);
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    fleet.forge.write("x/b", "notes.md", "words\n").await;
+    fleet.write(&annotations, "5.0.3");
+    assert_eq!(actions(&fleet.run()), ["x/a: opened", "x/b: left (edited-by-others)"]);
+    // The pull request of the branch is left alone, without the image.
+    fleet.write(&annotations, "7.0.0");
+    for _ in 0..2 {
+        assert_eq!(actions(&fleet.run()), ["x/a: left", "x/b: left (edited-by-others)"]);
+        assert_eq!(fleet.pulls().await[1]["state"], "open");
+        assert!(fleet.forge.tip("x/a").await.is_some());
+    }
+    hand_back(&fleet, number).await;
+    let expected = ["x/a: closed (superseded)", "x/b: refreshed"];
+    let dry_run = fleet.run_with(&["--dry-run"]).json()["automations"][0].clone();
+    assert_eq!(actions(&dry_run), expected);
+    assert_eq!(actions(&fleet.run()), expected);
+    assert_eq!(fleet.forge.tip("x/a").await, None);
+}
+
 /// The whole new base came into the pull request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_with_a_pull_request_into_another_base_is_left_alone() {
@@ -260,6 +287,51 @@ async fn a_branch_that_a_person_deleted_is_not_made_again() {
         assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, None));
     }
     assert_eq!(fleet.pull().await["number"], number);
+}
+
+/// Nothing was delivered any more, and the report said that a person had refused it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_that_is_reopened_without_its_branch_is_taken_up_again() {
+    let (fleet, number) = opened("reopened").await;
+    let path = format!("branches/{}", BRANCH.replace('/', "%2F"));
+    for is_lost in [false, true] {
+        fleet.forge.call("DELETE", &path, Value::Null).await;
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        assert_eq!(fleet.pull().await["state"], "closed");
+        fleet.edit(number, json!({"state": "open"})).await;
+        if is_lost {
+            fleet.lose_state();
+        }
+        assert_eq!(action(&fleet.run()), "refreshed");
+        assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("5.0.3"));
+        assert_eq!(action(&fleet.run()), "kept");
+        assert_eq!(fleet.delivery(), format!("True Current 1 open: #{number}"));
+    }
+}
+
+/// Tagboat had deleted the branch itself, after it had closed the pull request.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_pull_request_that_is_reopened_gets_its_branch_again() {
+    let (fleet, number) = opened("reopened-old").await;
+    fleet.edit(number, json!({"state": "closed"})).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    fleet.forge.write("main", "app.yaml", &tag_line("6.0.0")).await;
+    assert_eq!(action(&fleet.run()), "closed (nothing-left)");
+    fleet.run();
+    assert_eq!(fleet.forge.tip(BRANCH).await, None);
+    // The server closes pull requests of the branch some moments after its deletion.
+    for _ in 0..20 {
+        fleet.edit(number, json!({"state": "open"})).await;
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        if fleet.pulls().await[0]["state"] == "open" {
+            break;
+        }
+    }
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("5.0.3"));
+    assert_eq!(fleet.pulls().await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

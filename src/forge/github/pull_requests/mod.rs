@@ -134,6 +134,7 @@ impl<T: Transport> Github<T> {
             state,
             head: branch("head")?,
             head_commit: item["head"]["sha"].as_str().and_then(|id| id.parse().ok()),
+            lacks_branch: false,
             base: branch("base")?,
             title: text("title"),
             body: text("body"),

@@ -22,6 +22,8 @@ pub struct FoundPullRequests<'a> {
     pub handed_back: Option<CommitId>,
     /// The time since which the newest of the others is known to have ended.
     pub ended_at: Option<Instant>,
+    /// True if a person has reopened the open one, and its branch was deleted.
+    pub is_reopened: bool,
 }
 
 impl FoundPullRequests<'_> {
@@ -58,8 +60,11 @@ pub fn branch_facts(
             is_refused: !images.is_empty() && refusal(images, past).is_some(),
             is_refused_if_absent,
             // Another proposal may have an image that is not in it.
-            deleted_tip: open.head_commit.filter(|_| is_refused_if_absent && images.is_empty()),
+            deleted_tip: open
+                .head_commit
+                .filter(|_| is_refused_if_absent && !found.is_reopened && images.is_empty()),
             has_pull_request: true,
+            is_reopened: found.is_reopened,
             is_in_merge_queue: open.is_in_merge_queue,
             handed_back: found.handed_back,
             ..BranchFacts::default()
@@ -417,6 +422,36 @@ pub(super) mod tests {
         assert!(branch_facts(&BTreeSet::new(), &owner("fleet"), FoundPullRequests::default()).is_unknown);
     }
 
+    /// A pull request that was reopened without its branch counted as refused for ever.
+    #[test]
+    fn a_reopened_pull_request_gets_its_branch_again() {
+        let web = &[("web", "1")][..];
+        let head = Some("1".repeat(40).parse().unwrap());
+        let open = PullRequest { head_commit: head, ..with_images(10, PullRequestState::Open, web, None) };
+        let open = OpenPullRequest::new(open);
+        let refused = [PastPullRequest::of(&with_images(9, Closed, &[("web", "2")], None))];
+        for (name, images, is_reopened, is_refused) in [
+            ("a person has deleted the branch", web, false, true),
+            ("a person has reopened it", web, true, false),
+            ("a new image", &[("web", "3")], false, false),
+            ("a new image of a reopened one", &[("web", "3")], true, false),
+            ("another one was closed with the image", &[("web", "2")], true, true),
+        ] {
+            let found = FoundPullRequests {
+                open: Some(&open),
+                past: Some(&refused),
+                is_reopened,
+                ..FoundPullRequests::default()
+            };
+            let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
+            let facts = branch_facts(&images, &owner("fleet"), found);
+            assert_eq!((facts.is_refused_at(None), facts.is_reopened), (is_refused, is_reopened), "{name}");
+            // Another proposal may have an image that is not in it.
+            let without_images = branch_facts(&BTreeSet::new(), &owner("fleet"), found);
+            assert_eq!(without_images.deleted_tip, head.filter(|_| !is_reopened), "{name}");
+        }
+    }
+
     #[test]
     fn only_an_end_that_changed_the_base_makes_an_earlier_run_stale() {
         let began = Instant::now();
@@ -444,7 +479,7 @@ pub(super) mod tests {
             ("not known", Some(&merged), None, None, false),
         ] {
             let past = past.map(std::slice::from_ref);
-            let found = FoundPullRequests { open, past, handed_back: None, ended_at };
+            let found = FoundPullRequests { open, past, ended_at, ..FoundPullRequests::default() };
             assert_eq!(found.have_ended_since(began), is_stale, "{name}");
         }
     }

@@ -28,12 +28,9 @@ pub struct OwnershipScope {
 impl OwnershipScope {
     /// Returns true if a commit has one of the pairs of author and committer.
     pub fn has_people(&self, people: CommitPeople<'_>) -> bool {
-        let is = |(name, email): (&[u8], &[u8]), known: &Author| {
-            (name, email) == (known.name().as_bytes(), known.email().as_bytes())
-        };
         let author = (people.author_name, people.author_email);
         let committer = (people.committer_name, people.committer_email);
-        self.people.iter().any(|(first, second)| is(author, first) && is(committer, second))
+        self.people.iter().any(|(first, second)| first.is(author) && second.is(committer))
     }
 
     /// Returns true if a file has changed in values of own markers only.

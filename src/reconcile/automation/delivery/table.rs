@@ -19,16 +19,20 @@ const MAX_VALUE: usize = 200;
 
 /// The change of a value, and the files in which it is made.
 #[derive(Default)]
-struct Row<'d> {
-    files: Vec<&'d str>,
+struct Row {
+    files: Vec<String>,
     more: usize,
 }
 
 /// Writes a table of the changes of automations, by policies and values.
-pub(super) fn table(all: &[&MessageData]) -> String {
-    let mut rows: BTreeMap<(ObjectName, &str, &str), Row<'_>> = BTreeMap::new();
+///
+/// Each comes with `spec.update.path`, to which the names of its files are relative. The table has paths from the root.
+pub(super) fn table(all: &[(&MessageData, Option<&str>)]) -> String {
+    let mut rows: BTreeMap<(ObjectName, &str, &str), Row> = BTreeMap::new();
     let mut left_out = 0;
-    for (file, objects) in all.iter().flat_map(|data| data.files()) {
+    let files = all.iter().flat_map(|(data, path)| data.files().iter().map(move |of| (*path, of)));
+    for (path, (file, objects)) in files {
+        let file = &from_root(path, file);
         for change in objects.values().flat_map(|update| &update.changes) {
             let policy = Marker::of_setter(&change.setter).policy;
             let key = (policy, change.old_value.as_str(), change.new_value.as_str());
@@ -55,13 +59,25 @@ pub(super) fn table(all: &[&MessageData]) -> String {
     table
 }
 
-impl<'d> Row<'d> {
-    fn add(&mut self, file: &'d str) {
-        if self.files.last() == Some(&file) {
+impl Row {
+    fn add(&mut self, file: &str) {
+        if self.files.last().is_some_and(|last| last == file) {
             return;
         }
-        if self.files.len() < MAX_FILES { self.files.push(file) } else { self.more += 1 }
+        if self.files.len() < MAX_FILES { self.files.push(file.to_owned()) } else { self.more += 1 }
     }
+}
+
+/// Returns the path from the root of a file that is named relative to `spec.update.path`.
+///
+/// Of a path that is a file itself, the file's name is the last part.
+fn from_root(path: Option<&str>, file: &str) -> String {
+    let parts = path.unwrap_or_default().split('/').filter(|part| !matches!(*part, "" | "."));
+    let mut parts: Vec<&str> = parts.collect();
+    if parts.last() != Some(&file) {
+        parts.push(file);
+    }
+    parts.join("/")
 }
 
 /// Writes a text as a code span of a table.
@@ -125,12 +141,30 @@ mod tests {
             ("a.yaml", "apps:api:tag", "", "7"),
         ];
         assert_eq!(
-            table(&[&data(&changes)]),
+            table(&[(&data(&changes), None)]),
             "| policy | from | to | files |\n|---|---|---|---|\n\
              | `apps/api` | (empty) | `7` | `a.yaml` |\n\
              | `apps/web` | `1` | `2` | `a.yaml`, `b.yaml`, `c.yaml`, and 1 more |\n\
              | `apps/web` | `ghcr.io/acme/web:1` | `ghcr.io/acme/web:2` | `e.yaml` |\n"
         );
+    }
+
+    /// Files of two automations had the names that they have in their directories.
+    #[test]
+    fn files_have_their_paths_from_the_root() {
+        for (path, file, expected) in [
+            (None, "web.yaml", "web.yaml"),
+            (Some("./"), "web.yaml", "web.yaml"),
+            (Some("./a/"), "web.yaml", "a/web.yaml"),
+            (Some("a//b"), "c/web.yaml", "a/b/c/web.yaml"),
+            (Some("a/web.yaml"), "web.yaml", "a/web.yaml"),
+        ] {
+            assert_eq!(from_root(path, file), expected, "{path:?}");
+        }
+        let change = |file| data(&[(file, "apps:web:tag", "1", "2")]);
+        let (one, other) = (change("web.yaml"), change("web.yaml"));
+        let table = table(&[(&one, Some("./a")), (&other, Some("b"))]);
+        assert!(table.ends_with("| `apps/web` | `1` | `2` | `a/web.yaml`, `b/web.yaml` |\n"), "{table}");
     }
 
     #[test]
@@ -147,7 +181,7 @@ mod tests {
         }
         assert_eq!(cell("a|b`c"), "``a\\|b`c``");
         assert_eq!(code(&"ä".repeat(300)), format!("`{}…`", "ä".repeat(200)));
-        let table = table(&[&data(&[("a\nb.yaml", "apps:web:tag", "1\n| x", "@ann")])]);
+        let table = table(&[(&data(&[("a\nb.yaml", "apps:web:tag", "1\n| x", "@ann")]), None)]);
         assert!(table.ends_with("| `apps/web` | `1\\n\\| x` | `@ann` | `a\\nb.yaml` |\n"), "{table}");
     }
 
@@ -156,7 +190,7 @@ mod tests {
         let values: Vec<String> = (0..700).map(|number| format!("{number:03}")).collect();
         let changes: Vec<(&str, &str, &str, &str)> =
             values.iter().map(|value| ("a.yaml", "apps:web:tag", value.as_str(), "x")).collect();
-        let table = table(&[&data(&changes)]);
+        let table = table(&[(&data(&changes), None)]);
         assert_eq!(table.lines().filter(|line| line.starts_with("| `apps/web`")).count(), 500);
         assert!(table.ends_with("\nand 200 more changes\n"), "{table}");
     }

@@ -22,6 +22,8 @@ const UPDATE: &str = "Update images";
 pub struct TextSource<'a> {
     /// The data of the commit's message.
     pub data: &'a MessageData,
+    /// `spec.update.path`, to which the names of files in the data are relative.
+    pub path: Option<&'a str>,
     /// The message of the commit, if it has a template.
     pub message: Option<&'a str>,
     /// The template of the title.
@@ -143,7 +145,7 @@ impl PullRequestText {
         if !without.is_empty() {
             let names: Vec<String> =
                 without.iter().map(|source| code(&source.data.automation().to_string())).collect();
-            let data: Vec<&MessageData> = without.iter().map(|source| source.data).collect();
+            let data: Vec<_> = without.iter().map(|source| (source.data, source.path)).collect();
             let automations = if names.len() == 1 { "automation" } else { "automations" };
             bodies.push(format!(
                 "{}\nInto {}, by the {automations} {}.",
@@ -267,6 +269,7 @@ pub(super) mod tests {
             state: PullRequestState::Open,
             head: "tagboat/web".parse().unwrap(),
             head_commit: None,
+            lacks_branch: false,
             base: "main".parse().unwrap(),
             title: title.to_owned(),
             body: body.to_owned(),
@@ -284,7 +287,7 @@ pub(super) mod tests {
         body: Option<&'a str>,
         message: Option<&'a str>,
     ) -> TextSource<'a> {
-        TextSource { data, message, title, body, language: TemplateLanguage::Go }
+        TextSource { data, path: None, message, title, body, language: TemplateLanguage::Go }
     }
 
     fn render(source: TextSource<'_>) -> Result<PullRequestText, TextError> {

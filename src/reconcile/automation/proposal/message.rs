@@ -39,7 +39,7 @@ impl MessageSource {
         let images = update.setters.images().collect();
         let data = MessageData::new(&self.automation, self.values.clone(), result, &images);
         let message = self.template.as_ref().map(|_| String::from_utf8_lossy(message).into_owned());
-        BranchContent { data, message }
+        BranchContent { data, path: update.path.clone(), message }
     }
 
     /// Renders the message of all changes of a plan, or of some.

@@ -10,6 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::super::delivery::{ImageHash, OwnerHash};
 use super::super::waiting::WriteGate;
+use super::branchless::CLOSING_TIME;
 use super::put_off::closed_gate;
 use super::repository::{Repository, RepositoryKey};
 use super::snapshot::Snapshot;
@@ -43,6 +44,7 @@ impl SharedQueue {
         let Some((access, _)) = self.access(key) else { return Ok(()) };
         let forge = AnyForge::new(&self.options.clients, &access.address, &access.login)?;
         self.list_once(key, &forge, wanted.branches).await?;
+        self.await_closings(key, &forge, wanted).await?;
         self.take_back(key, &forge, wanted).await?;
         self.search(key, &forge, wanted).await
     }
@@ -67,6 +69,26 @@ impl SharedQueue {
         let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
         // Git waits for the answer, to make branches whose pull requests are to be opened.
         let listed = snapshot.list(forge, branches, true).await.map(|()| snapshot);
+        self.take_list(key, listed)
+    }
+
+    /// Lists again once the forge had the time to close pull requests of deleted branches.
+    ///
+    /// Only then it is known which of them a person has reopened.
+    async fn await_closings(
+        &self,
+        key: &RepositoryKey,
+        forge: &AnyForge,
+        LookUp { base, branches, .. }: &LookUp<'_>,
+    ) -> Result<(), ForgeError> {
+        let Some(_turn) = self.turn(key).await else { return Ok(()) };
+        let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
+        if !snapshot.may_close_one(base, branches) {
+            return Ok(());
+        }
+        tokio::time::sleep(CLOSING_TIME).await;
+        let heads = snapshot.open_heads().chain(*branches).cloned().collect();
+        let listed = snapshot.list(forge, &heads, true).await.map(|()| snapshot);
         self.take_list(key, listed)
     }
 

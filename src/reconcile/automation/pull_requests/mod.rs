@@ -7,6 +7,7 @@
 //! | `order` | what one automation wants of the forge after a run |
 //! | `snapshot`, `records` | the pull requests of a repository, as the forge listed them; what listings do not show |
 //! | `searches`, `hand_back` | changes of a snapshot: closed pull requests are looked up; people hand branches back |
+//! | `branchless` | open pull requests without a branch: which the forge still closes, and which people have reopened |
 //! | `round` | one round of work on a repository: list, decide, act |
 //! | `wanted`, `unwanted`, `second` | branches that are rendered; those that are not any more; further open pull requests of a branch |
 //! | `sharers` | the automations that share a pull request |
@@ -21,6 +22,7 @@
 mod action;
 mod answers;
 mod before_git;
+mod branchless;
 mod hand_back;
 mod merges;
 mod open_list;

@@ -20,6 +20,8 @@ use crate::message::MessageData;
 pub struct BranchContent {
     /// The data of the commit's message.
     pub data: MessageData,
+    /// `spec.update.path`, to which the names of files in the data are relative.
+    pub path: Option<String>,
     /// The message of the commit, if it has a template.
     pub message: Option<String>,
 }
@@ -33,6 +35,7 @@ impl BranchContent {
     ) -> TextSource<'a> {
         TextSource {
             data: &self.data,
+            path: self.path.as_deref(),
             message: self.message.as_deref(),
             title: settings.title.text(),
             body: settings.body.text(),

@@ -263,6 +263,7 @@ impl PullRequestOutcome {
                 (PullRequestReason::OtherBase, _) => "it merges the branch into another base",
                 (PullRequestReason::InMergeQueue, _) => "it is in a merge queue",
                 (PullRequestReason::Superseded, _) => "another branch supersedes it",
+                (PullRequestReason::Duplicate, _) => "another pull request of the branch supersedes it",
                 (PullRequestReason::NothingLeft, _) => "nothing is left to change on the base",
             }
             .to_owned(),

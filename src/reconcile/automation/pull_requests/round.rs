@@ -106,6 +106,8 @@ pub(super) struct RoundOutcome {
     pub(super) has_put_off: bool,
     /// True if the forge has put off a merge that it may accept soon.
     pub(super) has_early_merge: bool,
+    /// True if the forge may still close a pull request whose branch was deleted.
+    pub(super) may_close: bool,
 }
 
 impl RoundOutcome {
@@ -180,6 +182,8 @@ impl<F: Forge> Round<'_, F> {
         let is_urgent = self.is_urgent(&work.snapshot);
         work.snapshot.list(self.forge, &self.heads(), is_urgent).await?;
         work.outcome.listed = Some(Instant::now());
+        let may_close = |base: &&BranchName| work.snapshot.may_close_one(base, &self.rendered(base));
+        work.outcome.may_close = self.bases().iter().any(may_close);
         work.snapshot.look_up_vanished(self.forge).await?;
         for base in self.bases() {
             self.look_up(base, &mut work.snapshot).await?;
@@ -283,9 +287,9 @@ impl<F: Forge> Round<'_, F> {
                 work.snapshot.found(base, branch).open.map(Deref::deref),
             )?;
         }
-        let would_open = self.would_open(base, &work.outcome);
+        let would_deliver = self.would_deliver(base, &work.outcome);
         for branch in self.unwanted(base, &branches, &work.snapshot) {
-            let done = self.work_on_unwanted((base, &branch), &would_open, work).await;
+            let done = self.work_on_unwanted((base, &branch), &would_deliver, work).await;
             work.outcome.settle(
                 done,
                 (base, &branch),

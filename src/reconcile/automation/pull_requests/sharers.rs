@@ -65,7 +65,7 @@ mod tests {
     use crate::message::MessageData;
 
     fn content() -> BranchContent {
-        BranchContent { data: MessageData::plain_sample(), message: None }
+        BranchContent { data: MessageData::plain_sample(), path: None, message: None }
     }
 
     /// The order of an automation, with true if its policies are readable.

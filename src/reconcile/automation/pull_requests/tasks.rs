@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::super::forge_login::ForgeAccess;
+use super::branchless::CLOSING_TIME;
 use super::merges::AskedMerges;
 use super::order::PullRequestOrder;
 use super::outcome::PullRequestVerb;
@@ -281,6 +282,7 @@ impl SharedQueue {
                 || outcome.has_outdated
                 || outcome.has_withheld
                 || outcome.has_early_merge
+                || outcome.may_close
                 || outcome.has_put_off && repository.reports != begun.reports;
             repository.end_overrides(&begun.orders);
             let retry = delay.filter(|_| self.options.on_progress.is_some()).and_then(time_after);
@@ -293,7 +295,8 @@ impl SharedQueue {
             notified.iter().for_each(|name| notify(name));
         }
         let end = outcome.all().filter_map(|one| one.withheld()?.rule.until).min();
-        let soon = outcome.has_early_merge.then_some(BACKOFF.first);
+        let closing = outcome.may_close.then_some(CLOSING_TIME);
+        let soon = outcome.has_early_merge.then_some(BACKOFF.first).or(closing);
         delay.or(soon).or_else(|| outcome.has_withheld.then(|| withheld_delay(end, Timestamp::now())))
     }
 

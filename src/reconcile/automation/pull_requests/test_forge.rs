@@ -57,6 +57,7 @@ pub(super) fn open(number: u64, head: &str) -> PullRequest {
         state: PullRequestState::Open,
         head: head.parse().unwrap(),
         head_commit: None,
+        lacks_branch: false,
         base: "main".parse().unwrap(),
         title: String::new(),
         body: String::new(),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::delivery::{OtherBranch, PullRequestAction, UnwantedPullRequest, decide_unwanted};
+use super::super::delivery::{
+    OpenPullRequest, OtherBranch, PullRequestAction, UnwantedPullRequest, decide_unwanted,
+};
 use super::action::{BranchError, Done};
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::round::{Round, RoundOutcome, RoundWork};
@@ -23,21 +25,25 @@ impl<F: Forge> Round<'_, F> {
         own.into_iter().filter(|branch| !rendered.contains(branch)).collect()
     }
 
-    /// Returns the branches whose pull requests a dry run would have opened by now.
-    pub(super) fn would_open(&self, base: &BranchName, outcome: &RoundOutcome) -> BTreeSet<BranchName> {
-        let is_opened = |one: &&PullRequestOutcome| {
-            self.mode.is_dry_run() && one.base == *base && one.action == PullRequestVerb::Opened
+    /// Returns the branches whose pull requests a dry run takes for open and current.
+    pub(super) fn would_deliver(&self, base: &BranchName, outcome: &RoundOutcome) -> BTreeSet<BranchName> {
+        let is_delivered = |one: &&PullRequestOutcome| {
+            let is_current = matches!(
+                one.action,
+                PullRequestVerb::Opened | PullRequestVerb::Refreshed | PullRequestVerb::Kept
+            );
+            self.mode.is_dry_run() && one.base == *base && is_current
         };
-        outcome.branches.values().filter(is_opened).map(|one| one.branch.clone()).collect()
+        outcome.branches.values().filter(is_delivered).map(|one| one.branch.clone()).collect()
     }
 
     /// Works on a branch that no automation renders.
     ///
-    /// `would_open` are the branches that a dry run takes for open.
+    /// `would_deliver` are the branches whose pull requests a dry run takes for open and current.
     pub(super) async fn work_on_unwanted(
         &self,
         (base, branch): (&BranchName, &BranchName),
-        would_open: &BTreeSet<BranchName>,
+        would_deliver: &BTreeSet<BranchName>,
         work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let open = work.snapshot.open.get(&(base.clone(), branch.clone()));
@@ -53,11 +59,11 @@ impl<F: Forge> Round<'_, F> {
         let wanted = sharers.changes();
         let others: Vec<OtherBranch<'_>> = wanted
             .iter()
-            .map(|(branch, images)| OtherBranch {
-                branch,
-                images,
-                has_open_pull_request: work.snapshot.found(base, branch).open.is_some()
-                    || would_open.contains(branch),
+            .map(|(branch, images)| {
+                let memory = work.snapshot.found(base, branch).open.and_then(OpenPullRequest::memory);
+                let told = memory.map(|memory| &memory.images);
+                let told = if would_deliver.contains(branch) { Some(images) } else { told };
+                OtherBranch { branch, images, told }
             })
             .collect();
         let decision = decide_unwanted(&UnwantedPullRequest {

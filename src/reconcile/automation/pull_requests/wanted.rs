@@ -153,6 +153,9 @@ impl<F: Forge> Round<'_, F> {
             order.state(branch, is_handled)
         });
         let state = state.unwrap_or(BranchState::Failed);
+        if let (BranchState::Current { .. }, Some(order)) = (state, newest(&wanted.orders, branch)) {
+            work.snapshot.see(base, branch, order.made_at);
+        }
         let text = self.text(&wanted, branch, base).await?;
         let known = self.owners_on(base);
         let open = work.snapshot.found(base, branch).open;

@@ -138,6 +138,8 @@ pub enum PullRequestReason {
     InMergeQueue,
     /// Another branch supersedes it.
     Superseded,
+    /// Another pull request of the branch supersedes it.
+    Duplicate,
     /// Nothing is left to change on the base.
     NothingLeft,
 }
@@ -376,13 +378,27 @@ pub struct OtherBranch<'a> {
     pub branch: &'a BranchName,
     /// The policies whose values it changes.
     pub images: &'a BTreeSet<ImageHash>,
-    /// True if its pull request is open already.
-    pub has_open_pull_request: bool,
+    /// The images of its open pull request, by the last line; none without one.
+    pub told: Option<&'a BTreeSet<ImageHash>>,
+}
+
+impl OtherBranch<'_> {
+    /// Returns the images that it has of some policies.
+    fn images_of<'b>(&'b self, policies: &BTreeSet<&PolicyHash>) -> impl Iterator<Item = &'b ImageHash> {
+        self.images.iter().filter(move |image| policies.contains(image.policy()))
+    }
+
+    /// Returns true if its open pull request has the images of some policies.
+    ///
+    /// One that is left alone, because of commits of others or as one of others, may lack them.
+    fn has_delivered(&self, policies: &BTreeSet<&PolicyHash>) -> bool {
+        self.told.is_some_and(|told| self.images_of(policies).all(|image| told.contains(image)))
+    }
 }
 
 /// Decides on a pull request whose branch no automation renders any more.
 ///
-/// It is closed if other branches with open pull requests have its policies, or if none of its policies has anything left to
+/// It is closed if open pull requests of other branches have the images of its policies, or if none of its policies has anything left to
 /// change.
 ///
 /// # Errors
@@ -411,10 +427,9 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
         return Ok(Decision::leave(None, open.number));
     }
     let policies = memory.policies();
-    let has_one =
-        |other: &&OtherBranch<'_>| other.images.iter().any(|image| policies.contains(image.policy()));
+    let has_one = |other: &&OtherBranch<'_>| other.images_of(&policies).next().is_some();
     let others: Vec<&OtherBranch<'_>> = unwanted.others.iter().filter(has_one).collect();
-    if others.iter().any(|other| !other.has_open_pull_request) {
+    if !others.iter().all(|other| other.has_delivered(&policies)) {
         return Ok(Decision::leave(None, open.number));
     }
     let (closed, reason) = match others.as_slice() {
@@ -447,7 +462,7 @@ pub fn decide_second(
         .filter(|memory| !is_of_others && !second.is_in_merge_queue && may_close(memory, owners, readable));
     let Some(memory) = memory else { return Ok(Decision::of(PullRequestAction::Nothing, None)) };
     let edit = closing(second, memory, ClosedReason::Duplicate, &[&first.url], limit)?;
-    Ok(Decision::close(edit, PullRequestReason::Superseded, second.number))
+    Ok(Decision::close(edit, PullRequestReason::Duplicate, second.number))
 }
 
 /// Returns true if a pull request is ours, and its policies are readable.

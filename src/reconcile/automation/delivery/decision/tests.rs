@@ -103,6 +103,7 @@ impl Case {
             past: Some(&past),
             handed_back: None,
             ended_at: self.ended_at,
+            is_reopened: false,
         };
         decide(&wanted, branch, found).unwrap()
     }
@@ -130,6 +131,7 @@ fn shown(decision: &Decision) -> String {
         PullRequestReason::OtherBase => "other-base",
         PullRequestReason::InMergeQueue => "in-merge-queue",
         PullRequestReason::Superseded => "superseded",
+        PullRequestReason::Duplicate => "duplicate",
         PullRequestReason::NothingLeft => "nothing-left",
     };
     let mut parts = vec![action.to_owned()];
@@ -640,13 +642,14 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
     let left = Left(LeftBranch::NothingLeft);
     let queued = PullRequest { is_in_merge_queue: true, ..of(WEB_1) };
     let both: Images = &[("web", "1"), ("api", "1")];
+    let (api_2, web_2_api_2): (Images, Images) = (&[("api", "2")], &[("web", "2"), ("api", "2")]);
     for (rule, open, branch, readable, others, expected) in [
         (
             "its pull request is open already",
             of(WEB_1),
             left,
             vec!["web"],
-            vec![("x/2", WEB_2, true)],
+            vec![("x/2", WEB_2, Some(WEB_2))],
             "closed superseded #7 body close",
         ),
         (
@@ -654,7 +657,7 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             of(WEB_1),
             left,
             vec!["web"],
-            vec![("x/2", WEB_2, false)],
+            vec![("x/2", WEB_2, None)],
             "left #7",
         ),
         (
@@ -662,15 +665,40 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             of(both),
             left,
             vec!["web", "api"],
-            vec![("x/2", WEB_2, true), ("y/2", &[("api", "2")], false)],
+            vec![("x/2", WEB_2, Some(WEB_2)), ("y/2", api_2, None)],
             "left #7",
+        ),
+        // It was closed while the image was on no branch.
+        (
+            "the other pull request is left alone",
+            of(WEB_1),
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, Some(api_2))],
+            "left #7",
+        ),
+        (
+            "the other pull request has an older image",
+            of(WEB_1),
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, Some(WEB_1))],
+            "left #7",
+        ),
+        (
+            "the other pull request lacks an image of another policy",
+            of(WEB_1),
+            left,
+            vec!["web"],
+            vec![("x/2", web_2_api_2, Some(WEB_2))],
+            "closed superseded #7 body close",
         ),
         (
             "two branches",
             of(both),
             left,
             vec!["web", "api"],
-            vec![("x/2", WEB_2, true), ("y/2", &[("api", "2")], true)],
+            vec![("x/2", WEB_2, Some(WEB_2)), ("y/2", api_2, Some(api_2))],
             "closed superseded #7 body close",
         ),
         (
@@ -678,20 +706,27 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             of(WEB_1),
             left,
             vec!["web", "api"],
-            vec![("y/2", &[("api", "2")], false)],
+            vec![("y/2", api_2, None)],
             "closed nothing-left #7 body close",
         ),
         ("nothing left", of(WEB_1), left, vec!["web"], vec![], "closed nothing-left #7 body close"),
-        ("a policy has no image", of(WEB_1), left, vec!["api"], vec![("x/2", WEB_2, true)], "left #7"),
+        ("a policy has no image", of(WEB_1), left, vec!["api"], vec![("x/2", WEB_2, Some(WEB_2))], "left #7"),
         (
             "a commit of others",
             of(WEB_1),
             Left(EditedByOthers),
             vec!["web"],
-            vec![("x/2", WEB_2, true)],
+            vec![("x/2", WEB_2, Some(WEB_2))],
             "left edited-by-others #7",
         ),
-        ("in a merge queue", queued, left, vec!["web"], vec![("x/2", WEB_2, true)], "left in-merge-queue #7"),
+        (
+            "in a merge queue",
+            queued,
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, Some(WEB_2))],
+            "left in-merge-queue #7",
+        ),
         // It was closed though the branch had a change under review.
         ("a change of another", of(WEB_1), current(false), vec!["web"], vec![], "left #7"),
         (
@@ -699,7 +734,7 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             of(WEB_1),
             current(true),
             vec!["web"],
-            vec![("x/2", WEB_2, true)],
+            vec![("x/2", WEB_2, Some(WEB_2))],
             "left #7",
         ),
         (
@@ -707,17 +742,17 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             pull_request("t", "by ann"),
             left,
             vec!["web"],
-            vec![("x/2", WEB_2, true)],
+            vec![("x/2", WEB_2, Some(WEB_2))],
             "nothing",
         ),
     ] {
-        let branches: Vec<(BranchName, BTreeSet<ImageHash>, bool)> = others
+        let branches: Vec<(BranchName, BTreeSet<ImageHash>, Option<BTreeSet<ImageHash>>)> = others
             .iter()
-            .map(|(branch, images, is_open)| (branch.parse().unwrap(), hashes(images), *is_open))
+            .map(|(branch, images, told)| (branch.parse().unwrap(), hashes(images), told.map(hashes)))
             .collect();
         let others: Vec<OtherBranch<'_>> = branches
             .iter()
-            .map(|(branch, images, is_open)| OtherBranch { branch, images, has_open_pull_request: *is_open })
+            .map(|(branch, images, told)| OtherBranch { branch, images, told: told.as_ref() })
             .collect();
         for (owner_name, expected) in [("fleet", expected), ("elsewhere", "nothing")] {
             let unwanted = UnwantedPullRequest {
@@ -736,7 +771,7 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
                 let closed = Memory::of_body(&body).unwrap().closed;
                 let is_superseded = decision.reason == Some(PullRequestReason::Superseded);
                 assert_eq!(closed, Some(if is_superseded { Superseded } else { NothingLeft }), "{rule}");
-                let is_named = branches.iter().filter(|(.., is_open)| *is_open);
+                let is_named = branches.iter().filter(|(.., told)| told.is_some());
                 let mut names = is_named.map(|(branch, ..)| format!("`{branch}`"));
                 assert!(!is_superseded || names.all(|name| body.contains(&name)), "{rule}: {body}");
             }
@@ -816,14 +851,14 @@ fn a_second_pull_request_of_a_branch_is_closed_only_if_it_is_ours() {
     let queued = PullRequest { is_in_merge_queue: true, ..second.clone() };
     let reopened = with_images(9, Open, WEB_1, Some(ClosedReason::Duplicate));
     for (rule, first, second, owner_name, readable, expected) in [
-        ("ours", &first, &second, "fleet", vec!["web"], "closed superseded #9 body close"),
+        ("ours", &first, &second, "fleet", vec!["web"], "closed duplicate #9 body close"),
         (
             "a person opened the first",
             &of_person(7),
             &second,
             "fleet",
             vec!["web"],
-            "closed superseded #9 body close",
+            "closed duplicate #9 body close",
         ),
         ("a person opened the second", &first, &of_person(9), "fleet", vec!["web"], "nothing"),
         ("a person reopened the second", &first, &reopened, "fleet", vec!["web"], "nothing"),

@@ -235,7 +235,7 @@ fn branches_that_a_failed_round_did_not_reach_are_reported_as_left() {
     use BranchAction::{Created, Kept};
     let mut repository = repository();
     let mut order = order(&["a", "b", "c", "d", "e", "f"]);
-    let content = BranchContent { data: MessageData::plain_sample(), message: None };
+    let content = BranchContent { data: MessageData::plain_sample(), path: None, message: None };
     let failed = Failed { message: "no".to_owned(), is_deletion: false };
     for (name, action) in [
         ("a", Created),
@@ -369,7 +369,7 @@ fn the_images_of_a_commit_that_was_dropped_from_a_branch_count_no_more() {
         let mut order = order(&["a", "b"]);
         order.automation.name = name.to_owned();
         for branch in ["a", "b"] {
-            let content = BranchContent { data: MessageData::sample(), message: None };
+            let content = BranchContent { data: MessageData::sample(), path: None, message: None };
             order.contents.insert(branch.parse().unwrap(), content);
         }
         let reason = DropReason::Failed;

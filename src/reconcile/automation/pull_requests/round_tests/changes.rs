@@ -7,7 +7,7 @@ use super::*;
 async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     let mut wanted = order(&["a"]);
     let data = MessageData::plain_sample();
-    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
     let tip = Some("1".repeat(40).parse().unwrap());
     let branch = "a".parse().unwrap();
     let kept = BranchOutcome {
@@ -44,7 +44,7 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
 async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
     let mut wanted = order(&["a"]);
     let data = MessageData::plain_sample();
-    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
     wanted.facts.insert("a".parse().unwrap(), BranchFacts::default());
     let kept = BranchOutcome {
         branch: "a".parse().unwrap(),
@@ -71,8 +71,11 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
     assert!(dry.closed.lock().is_empty());
     let (forge, mut snapshot) = (forge(), Snapshot::default());
     let done = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
-    let superseded = OutcomeReason::Decided(PullRequestReason::Superseded);
-    assert_eq!((shown(&done)[1].as_str(), done.seconds[0].reason.as_ref()), ("closed #9", Some(&superseded)));
+    let duplicate = OutcomeReason::Decided(PullRequestReason::Duplicate);
+    assert_eq!((shown(&done)[1].as_str(), done.seconds[0].reason.as_ref()), ("closed #9", Some(&duplicate)));
+    // It was said that another branch supersedes it.
+    let sentence = done.seconds[0].sentence(false);
+    assert!(sentence.ends_with(": another pull request of the branch supersedes it"), "{sentence}");
     for _ in 0..2 {
         assert_eq!(*forge.closed.lock(), [9]);
         assert!(snapshot.is_open(7) && !snapshot.is_open(9));
@@ -198,7 +201,7 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         wanted.automation.name = name.to_owned();
         wanted.owner = OwnerHash::of(&wanted.automation, None);
         let data = MessageData::plain_sample();
-        wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+        wanted.contents.insert("a".parse().unwrap(), BranchContent { data, path: None, message: None });
         let (branch, tip) = ("a".parse().unwrap(), Some("1".repeat(40).parse().unwrap()));
         let outcome =
             BranchOutcome { branch, action, tip, commit: None, message: String::new(), dropped: Vec::new() };

@@ -140,7 +140,7 @@ pub(super) fn pull_request(head: &str) -> PullRequest {
 fn kept() -> (PullRequestOrder, [PullRequest; 2]) {
     let mut order = order(&["a"]);
     let branch: BranchName = "a".parse().unwrap();
-    let content = BranchContent { data: MessageData::plain_sample(), message: None };
+    let content = BranchContent { data: MessageData::plain_sample(), path: None, message: None };
     let images = [content.images(), BTreeSet::new()];
     order.contents.insert(branch.clone(), content);
     order.facts.insert(branch.clone(), BranchFacts::default());

@@ -67,7 +67,7 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
     let order = order(&["a"]);
     let data = MessageData::plain_sample();
     let changing = PullRequestOrder {
-        contents: BTreeMap::from([("a".parse().unwrap(), BranchContent { data, message: None })]),
+        contents: BTreeMap::from([("a".parse().unwrap(), BranchContent { data, path: None, message: None })]),
         ..order.clone()
     };
     // Git has created the branch, or a person has closed its pull request.

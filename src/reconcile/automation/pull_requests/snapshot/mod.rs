@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::super::delivery::{
     FoundPullRequests, ImageHash, Memory, OpenPullRequest, OwnerHash, PastPullRequest, branch_facts,
 };
+use super::branchless::Branchless;
 use super::records::{Branches, Records, is_open, key};
 use crate::forge::{Forge, ForgeError, Listing, PullRequest, SizeLimit};
 use crate::git::{BranchFacts, BranchName};
@@ -42,6 +43,8 @@ pub struct Snapshot {
     strangers: BTreeSet<u64>,
     /// Further open pull requests of branches that have one, as listed last.
     seconds: Vec<Arc<OpenPullRequest>>,
+    /// The open pull requests without a branch.
+    branchless: Branchless,
     /// The states that a round has made itself, with their times.
     made: Vec<(Instant, Made)>,
     /// Facts that no listing shows.
@@ -99,6 +102,7 @@ impl Snapshot {
         self.listed_after = Some(begin);
         self.failed.clear();
         self.strangers = listing.left_out;
+        self.branchless.list(&listed, begin);
         listed.sort_by_key(|one| one.number);
         let (mut now, mut seconds) = (BTreeMap::new(), Vec::new());
         for one in listed {
@@ -161,6 +165,29 @@ impl Snapshot {
     /// Returns true if the open pull requests were listed within a time.
     pub(super) fn is_recent(&self, age: Duration) -> bool {
         self.listed_after.is_some_and(|begin| begin.elapsed() <= age)
+    }
+
+    /// Returns true if the forge may still close a pull request of some branches.
+    ///
+    /// The branch was deleted a moment ago, or a person has reopened the pull request.
+    pub(super) fn may_close_one(&self, base: &BranchName, heads: &BTreeSet<BranchName>) -> bool {
+        let may_close = |head: &BranchName| {
+            let open = self.found(base, head).open;
+            open.is_some_and(|open| self.branchless.may_close(open.number))
+        };
+        heads.iter().any(may_close)
+    }
+
+    /// Takes note of a branch that a run of git has seen.
+    pub(super) fn see(&mut self, base: &BranchName, head: &BranchName, began: Instant) {
+        if let Some(open) = self.found(base, head).open {
+            self.branchless.see(open.number, began);
+        }
+    }
+
+    /// Returns the branches with open pull requests.
+    pub(super) fn open_heads(&self) -> impl Iterator<Item = &BranchName> {
+        self.open.keys().map(|(_, head)| head)
     }
 
     /// Returns the open pull requests with a base whose branch has an older one.
@@ -345,7 +372,9 @@ impl Snapshot {
         let branches = (base.clone(), head.clone());
         let past = self.past.get(&branches).map(|past| past.as_slice());
         let (handed_back, ended_at) = (self.records.handed_back(&branches), self.records.ended(&branches));
-        FoundPullRequests { open: self.open.get(&branches).map(Arc::as_ref), past, handed_back, ended_at }
+        let open = self.open.get(&branches).map(Arc::as_ref);
+        let is_reopened = open.is_some_and(|open| self.branchless.is_reopened(open.number));
+        FoundPullRequests { open, past, handed_back, ended_at, is_reopened }
     }
 
     /// Returns the facts about a branch whose bundle has these images to set.
