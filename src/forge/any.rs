@@ -143,4 +143,16 @@ impl Forge for AnyForge {
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
         call!(self, merge(current, merge))
     }
+
+    fn tells_auto_merge(&self) -> bool {
+        match self {
+            Self::Gitea(client) => client.tells_auto_merge(),
+            Self::BitbucketDataCenter(client) => client.tells_auto_merge(),
+            Self::Github(_) | Self::Gitlab(_) | Self::Bitbucket(_) | Self::AzureDevops(_) => true,
+        }
+    }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        call!(self, cancel_merge(current))
+    }
 }

@@ -107,4 +107,16 @@ pub trait Forge: Send + Sync {
         current: &PullRequest,
         merge: &Merge,
     ) -> impl Future<Output = Result<MergeAnswer, ForgeError>> + Send;
+
+    /// Returns true if each pull request says whether it has an auto-merge.
+    fn tells_auto_merge(&self) -> bool {
+        true
+    }
+
+    /// Cancels an auto-merge that the forge has accepted; none being there is fine.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    fn cancel_merge(&self, current: &PullRequest) -> impl Future<Output = Result<(), ForgeError>> + Send;
 }

@@ -113,7 +113,7 @@ fn new() -> NewPullRequest {
     }
 }
 
-/// Opens, lists, edits, closes and merges.
+/// Opens, lists, edits, closes, merges and cancels the merge.
 fn use_all(forge: &impl Forge, head: &str, times: &[MergeTime]) {
     let new = new();
     let opened = run(forge.open(&new)).unwrap().pull_request;
@@ -137,6 +137,7 @@ fn use_all(forge: &impl Forge, head: &str, times: &[MergeTime]) {
             Merge { time: *time, method: Some(MergeMethod::Squash), head_commit: head.parse().unwrap() };
         run(forge.merge(&opened, &merge)).unwrap();
     }
+    run(forge.cancel_merge(&opened)).unwrap();
 }
 
 #[test]
@@ -224,6 +225,6 @@ fn bitbucket_data_center_is_asked_as_a_public_client_asks() {
     ];
     let only_ours: Vec<_> = only_ours.iter().map(|(key, parts)| (key.as_str(), *parts)).collect();
     let mut requests = echo.requests.into_inner();
-    requests.retain(|request| request.operation != "read the auto-merge");
+    requests.retain(|request| !["read the auto-merge", "cancel an auto-merge"].contains(&request.operation));
     compare("bitbucket-data-center", &requests, &only_ours);
 }

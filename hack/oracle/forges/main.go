@@ -116,6 +116,7 @@ func recordGitlab(url string) {
 	_, _, _ = requests.AcceptMergeRequest(project, 7, &gitlab.AcceptMergeRequestOptions{
 		AutoMerge: yes, MergeWhenPipelineSucceeds: yes, SHA: text, Squash: yes,
 	})
+	_, _, _ = requests.CancelMergeWhenPipelineSucceeds(project, 7)
 	_, _, _ = api.MergeTrains.ListProjectMergeTrains(project, &gitlab.ListMergeTrainsOptions{
 		ListOptions: gitlab.ListOptions{PerPage: 100}, Scope: text,
 	})

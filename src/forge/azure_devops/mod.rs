@@ -34,6 +34,9 @@ use requests::{VERSION, edit_body, merge_body};
 /// The number of entries of a page.
 const PAGE_SIZE: usize = 100;
 
+/// The id of no user, which ends auto-complete.
+const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+
 /// The number of characters after which a listing cuts a body.
 const CUT: usize = 400;
 
@@ -283,5 +286,12 @@ impl<T: Transport> Forge for AzureDevops<T> {
         let request = request.with_body(merge_body(merge, creator));
         let response = self.client.send(request).await?;
         merge_answer(&response).ok_or_else(|| self.client.failure(OPERATION, &response))
+    }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        let path = [&*current.number.to_string()];
+        let request = self.repository.request(Method::Patch, &path, "cancel auto-complete");
+        let request = request.with_body(json!({"autoCompleteSetBy": {"id": NOBODY}})).essential();
+        self.client.call(request).await.map(drop)
     }
 }

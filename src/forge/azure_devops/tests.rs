@@ -295,3 +295,17 @@ fn ids_have_five_groups() {
         assert!(!is_id(bad), "{bad}");
     }
 }
+
+/// No auto-complete was ever cancelled.
+#[test]
+fn auto_complete_is_cancelled_by_the_id_of_no_user() {
+    let current = repository().own_pull_request(&document(1, "active")).unwrap();
+    for (status, is_done) in [(200, true), (403, false)] {
+        let script = Script::new([(status, document(1, "active"))]);
+        assert_eq!(run(azure(&script).cancel_merge(&current)).is_ok(), is_done, "{status}");
+        let (line, body) = &script.requests()[0];
+        assert!(line.starts_with("Patch ") && line.contains("/pullrequests/1?"), "{line}");
+        let nobody = json!({"autoCompleteSetBy": {"id": "00000000-0000-0000-0000-000000000000"}});
+        assert_eq!(*body, nobody);
+    }
+}

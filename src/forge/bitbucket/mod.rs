@@ -326,4 +326,9 @@ impl<T: Transport> Forge for Bitbucket<T> {
         let response = self.client.send(request).await?;
         merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
     }
+
+    /// Does nothing: there is no auto-merge.
+    async fn cancel_merge(&self, _: &PullRequest) -> Result<(), ForgeError> {
+        Ok(())
+    }
 }

@@ -267,4 +267,19 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
         let response = self.client.send(request).await?;
         merge_answer(&response, is_later).ok_or_else(|| self.client.failure(operation, &response))
     }
+
+    fn tells_auto_merge(&self) -> bool {
+        false
+    }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        const OPERATION: &str = "cancel an auto-merge";
+        let path = ["pull-requests", &current.number.to_string(), "auto-merge"];
+        let request = self.repository.request(Method::Delete, &path, OPERATION).essential();
+        let response = self.client.send(request).await?;
+        match response.status {
+            200..=299 | 404 => Ok(()),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
 }

@@ -181,3 +181,15 @@ fn rules_are_read_in_both_forms() {
         assert!(!requires_anything(&settings), "{settings}");
     }
 }
+
+/// No auto-merge was ever cancelled.
+#[test]
+fn an_auto_merge_is_cancelled_and_none_being_there_is_fine() {
+    let current = own_pull_request(&document(2, "OPEN", 5)).unwrap();
+    for (status, is_done) in [(200, true), (204, true), (404, true), (401, false), (409, false)] {
+        let script = Script::new([(status, json!(null))]);
+        assert_eq!(run(forge(&script).cancel_merge(&current)).is_ok(), is_done, "{status}");
+        let path = "Delete projects/OPS/repos/fleet/pull-requests/2/auto-merge";
+        assert_eq!(script.requests(), [(path.to_owned(), json!(null))]);
+    }
+}

@@ -3,7 +3,8 @@
 //! A draft is a title that begins with `WIP: `. Labels of unknown names are dropped silently, so missing ones are created. The
 //! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one; so those of
 //! many heads are found by one listing. A single closed one is told with the tip that its branch has now. A pull
-//! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled.
+//! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled. A
+//! schedule keeps the method and the message with which it was made, and merges later commits as well.
 //!
 //! | files | contents |
 //! |---|---|
@@ -35,8 +36,8 @@ use super::pull_request::{
 use super::reading::{list, number, text, texts};
 use crate::git::BranchName;
 use reading::{
-    DRAFT_PREFIXES, default_style, merge_answer, own_pull_request, permits, pull_request, pull_requests,
-    requires_anything,
+    DRAFT_PREFIXES, default_style, is_of_others, merge_answer, own_pull_request, permits, pull_request,
+    pull_requests, requires_anything,
 };
 use requests::{body_members, edit_body};
 
@@ -463,6 +464,23 @@ impl<T: Transport> Forge for Gitea<T> {
         let operation = request.operation;
         let response = self.client.send(request).await?;
         merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
+    }
+
+    fn tells_auto_merge(&self) -> bool {
+        false
+    }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        const OPERATION: &str = "cancel an auto-merge";
+        let path = ["pulls", &current.number.to_string(), "merge"];
+        let request = self.repository.request(Method::Delete, &path, OPERATION).essential();
+        let response = self.client.send(request).await?;
+        match response.status {
+            200..=299 | 404 => Ok(()),
+            // That of a person stays, unless we administer the repository.
+            403 if is_of_others(&response) => Ok(()),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
     }
 }
 

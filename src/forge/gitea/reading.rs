@@ -132,3 +132,8 @@ pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
         _ => return None,
     })
 }
+
+/// Returns true if a refusal says that the auto-merge is that of another user.
+pub(super) fn is_of_others(response: &ApiResponse) -> bool {
+    message(response).to_ascii_lowercase().contains("no permission to cancel")
+}

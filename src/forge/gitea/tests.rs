@@ -387,3 +387,21 @@ fn answers_to_a_merge_are_told_apart() {
     assert_eq!(answer(403, "no"), None);
     assert_eq!(answer(500, "no"), None);
 }
+
+/// No auto-merge was ever cancelled.
+#[test]
+fn an_auto_merge_is_cancelled_unless_a_person_has_asked_for_it() {
+    let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    for (status, text, is_done) in [
+        (204, "", true),
+        (404, "there is none", true),
+        (403, "user has no permission to cancel the scheduled auto merge", true),
+        (403, "token does not have at least one of required scope(s)", false),
+        (423, "the repository is archived", false),
+        (500, "", false),
+    ] {
+        let script = Script::new([(status, json!({ "message": text }))]);
+        assert_eq!(run(gitea(&script).cancel_merge(&current)).is_ok(), is_done, "{status} {text}");
+        assert_eq!(script.requests(), [("Delete repos/team/fleet/pulls/1/merge".to_owned(), json!(null))]);
+    }
+}

@@ -24,6 +24,9 @@ const ENQUEUE: &str = include_str!("enqueue.graphql");
 /// Has a pull request merged when its requirements are met.
 const ENABLE_AUTO_MERGE: &str = include_str!("enable_auto_merge.graphql");
 
+/// Cancels the auto-merge of a pull request.
+const DISABLE_AUTO_MERGE: &str = include_str!("disable_auto_merge.graphql");
+
 /// The login for which GitHub answers, such as `tagboat[bot]`.
 const VIEWER: &str = include_str!("viewer.graphql");
 
@@ -256,6 +259,15 @@ pub(super) fn enable_auto_merge(id: &str, merge: &Merge) -> ApiRequest {
         .into();
     }
     request(ENABLE_AUTO_MERGE, &json!({"input": input}), Cost::Write)
+}
+
+/// Makes the request that cancels the auto-merge of a pull request.
+pub(super) fn disable_auto_merge(id: &str) -> ApiRequest {
+    let input = json!({"pullRequestId": id});
+    ApiRequest {
+        operation: "cancel an auto-merge",
+        ..request(DISABLE_AUTO_MERGE, &json!({"input": input}), Cost::Essential)
+    }
 }
 
 /// Returns the errors of a response as one sentence, if there are any.

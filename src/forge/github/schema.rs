@@ -41,6 +41,7 @@ fn requests() -> Vec<ApiRequest> {
         graphql::merge_state(&repository, 7, Cost::Read),
         graphql::merge_queue(&repository, &base, Some("cursor")),
         graphql::open_of_base(&repository, &base, None),
+        graphql::disable_auto_merge("PR_1"),
     ];
     reads.into_iter().chain(merges).collect()
 }

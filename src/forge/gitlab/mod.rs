@@ -283,6 +283,18 @@ impl<T: Transport> Forge for Gitlab<T> {
         let response = self.client.send(request).await?;
         merge_answer(&response, uses_train).ok_or_else(|| self.client.failure(operation, &response))
     }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        const OPERATION: &str = "cancel an auto-merge";
+        let path = ["merge_requests", &current.number.to_string(), "cancel_merge_when_pipeline_succeeds"];
+        let request = self.project.request(Method::Post, &path, OPERATION).essential();
+        let response = self.client.send(request).await?;
+        match response.status {
+            // It has ended, or has no auto-merge.
+            200..=299 | 405 | 406 => Ok(()),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
 }
 
 impl Users {

@@ -253,3 +253,16 @@ fn answers_to_a_merge_are_told_apart() {
     assert_eq!(answer(403, json!({})), None);
     assert_eq!(answer(502, json!({})), None);
 }
+
+/// No auto-merge was ever cancelled.
+#[test]
+fn an_auto_merge_is_cancelled_and_none_being_there_is_fine() {
+    let current = own_merge_request(&document(1, "opened")).unwrap();
+    for (status, is_done) in [(200, true), (201, true), (406, true), (405, true), (401, false), (404, false)]
+    {
+        let script = Script::new([(status, document(1, "opened"))]);
+        assert_eq!(run(gitlab(&script).cancel_merge(&current)).is_ok(), is_done, "{status}");
+        let path = "Post projects/a%2Fb%2Ffleet/merge_requests/1/cancel_merge_when_pipeline_succeeds";
+        assert_eq!(script.requests(), [(path.to_owned(), json!(null))]);
+    }
+}

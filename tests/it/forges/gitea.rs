@@ -232,6 +232,10 @@ async fn when_ready_merges_after_the_required_status() {
     let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
     assert_eq!(answered(&forge, &opened, &later).await, MergeAnswer::Scheduled);
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled), "again");
+    for _ in 0..2 {
+        assert_eq!(forge.cancel_merge(&opened).await, Ok(()));
+    }
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
     assert_eq!(forge.open_pull_requests(&mut Listing::all()).await.unwrap().len(), 1);
 
     let status = json!({"context": "ci", "state": "success"});

@@ -95,6 +95,11 @@ async fn when_ready_waits_for_the_required_pipeline() {
     let now = merge(MergeTime::Immediately, None, &tip);
     assert!(matches!(forge.merge(&opened, &now).await, Ok(MergeAnswer::NotYet { .. })));
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    for _ in 0..2 {
+        assert_eq!(forge.cancel_merge(&opened).await, Ok(()));
+        assert!(hub.pulls()[0].scheduled.is_none());
+    }
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
     let listed = forge.find(&opened.head, &opened.base).await.unwrap();
     assert!(listed[0].has_auto_merge);
     hub.pass_check();

@@ -63,6 +63,8 @@ pub(super) async fn open_beside_another(forge: &impl Forge, hub: &Hub, reviewer:
 }
 
 /// Opens a pull request, and has it scheduled, which is refused without a required check.
+///
+/// The first schedule is cancelled.
 pub(super) async fn schedule_once_a_check_is_required(forge: &impl Forge, hub: &Hub) -> PullRequest {
     let tip = hub.branch("tagboat/web");
     let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
@@ -70,6 +72,11 @@ pub(super) async fn schedule_once_a_check_is_required(forge: &impl Forge, hub: &
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
     assert!(hub.pulls()[0].scheduled.is_none());
     hub.require_check();
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    for _ in 0..2 {
+        assert_eq!(forge.cancel_merge(&opened).await, Ok(()));
+        assert!(hub.pulls()[0].scheduled.is_none());
+    }
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
     opened
 }

@@ -275,3 +275,156 @@ async fn a_merge_method_that_the_repository_forbids_is_reported() {
     assert_eq!(action(&fleet.run()), "kept");
     assert!(fleet.delivery().starts_with("True Current 1 open"), "{}", fleet.delivery());
 }
+
+/// A fleet with a pull request that Gitea merges once the check `ci` has passed.
+async fn scheduled(name: &str, annotations: &Value) -> Fleet {
+    let fleet = Fleet::new(name).await;
+    let rule = json!({
+        "rule_name": "main", "enable_push": true, "enable_status_check": true, "status_check_contexts": ["ci"],
+    });
+    fleet.forge.call("POST", "branch_protections", rule).await;
+    fleet.write(annotations, "5.0.3");
+    assert!(action(&fleet.run()).ends_with("opened"));
+    assert!(is_scheduled(&fleet).await);
+    // It stays so while nothing changes.
+    assert!(action(&fleet.run()).ends_with("kept"));
+    assert!(is_scheduled(&fleet).await);
+    fleet
+}
+
+/// True if Gitea merges the only pull request once its check has passed.
+async fn is_scheduled(fleet: &Fleet) -> bool {
+    let place = format!("pulls/{}/merge", fleet.pull().await["number"]);
+    for _ in 0..50 {
+        // A second request is refused.
+        let request = json!({"Do": "merge", "merge_when_checks_succeed": true});
+        match fleet.forge.try_call("POST", &place, request).await {
+            (409, answer) if answer["message"].as_str().unwrap().contains("already scheduled") => {
+                return true;
+            }
+            (201, _) => {
+                fleet.forge.call("DELETE", &place, json!(null)).await;
+                return false;
+            }
+            // It still computes whether the pull request can be merged.
+            _ => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+        }
+    }
+    panic!("Gitea does not say whether it merges {place}")
+}
+
+/// Passes the check of a branch, and runs until its pull request is merged.
+async fn pass_check(fleet: &Fleet, branch: &str) {
+    let tip = fleet.forge.tip(branch).await.unwrap();
+    fleet.forge.call("POST", &format!("statuses/{tip}"), json!({"context": "ci", "state": "success"})).await;
+    for _ in 0..50 {
+        if fleet.pull().await["merged"] == true {
+            return;
+        }
+        fleet.run_with(&[]);
+    }
+    panic!("{:#}", fleet.pull().await);
+}
+
+/// The messages of the commits of `main`, the newest first.
+async fn messages(fleet: &Fleet) -> Vec<String> {
+    let log = fleet.forge.call("GET", "commits?sha=main&stat=false&limit=10", json!(null)).await;
+    let message = |one: &Value| one["commit"]["message"].as_str().unwrap().to_owned();
+    log.as_array().unwrap().iter().map(message).collect()
+}
+
+/// Gitea merged during the freeze, as it had been asked before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freeze_and_a_window_cancel_the_auto_merge_and_their_end_asks_again() {
+    let ready = merging("when-ready", Some("squash"));
+    let mut denied = ready.clone();
+    denied["windows"] = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]".into();
+    let frozen = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "default", "annotations": {"tagboat.dev/freeze": "incident 4711"}},
+    });
+    for is_freeze in [true, false] {
+        let fleet = scheduled("frozen", &ready).await;
+        if is_freeze {
+            fleet.edit_manifests(|text| format!("{text}---\n{frozen}\n"));
+        } else {
+            fleet.write(&denied, "5.0.3");
+        }
+        // A dry run cancels nothing.
+        assert_eq!(fleet.run_with(&["--dry-run"]).status, Some(0));
+        assert!(is_scheduled(&fleet).await);
+        assert_eq!(action(&fleet.run()), "left (waiting)");
+        assert!(!is_scheduled(&fleet).await);
+        // The next image does not change that.
+        assert_eq!(action(&fleet.run()), "left (waiting)");
+        assert!(!is_scheduled(&fleet).await);
+        fleet.write(&ready, "5.0.3");
+        assert_eq!(action(&fleet.run()), "kept");
+        assert!(is_scheduled(&fleet).await);
+        pass_check(&fleet, BRANCH).await;
+    }
+}
+
+/// Gitea merged the commit of the person, as it had been asked before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_a_person_cancels_the_auto_merge() {
+    let fleet = scheduled("pushed", &merging("when-ready", Some("squash"))).await;
+    fleet.forge.write(BRANCH, "notes.md", "words\n").await;
+    assert_eq!(action(&fleet.run()), "left (edited-by-others)");
+    assert!(!is_scheduled(&fleet).await);
+}
+
+/// Gitea merged although one of the automations wants people to merge.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_automation_with_by_hand_cancels_the_auto_merge() {
+    let shared = |time: &str| {
+        let mut annotations = merging(time, None);
+        annotations["push-branch"] = "tagboat/shared".into();
+        annotations
+    };
+    let fleet = scheduled("joined", &shared("when-ready")).await;
+    let both = |time: &str| [("fleet", shared("when-ready")), ("other", shared(time))];
+    fleet.write_all(&both("by-hand"), "5.0.3");
+    for _ in 0..2 {
+        assert_eq!(fleet.run_with(&[]).status, Some(0));
+        assert!(!is_scheduled(&fleet).await);
+    }
+    fleet.write_all(&both("when-ready"), "5.0.3");
+    assert_eq!(fleet.run_with(&[]).status, Some(0));
+    assert!(is_scheduled(&fleet).await);
+    pass_check(&fleet, "tagboat/shared").await;
+}
+
+/// The commit on the base had the message of the image before.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_auto_merge_has_the_message_of_the_last_image() {
+    let ready = merging("when-ready", Some("squash"));
+    let fleet = scheduled("message", &ready).await;
+    fleet.write(&ready, "6.0.0");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    if !is_scheduled(&fleet).await {
+        // Gitea still computed whether the new commit can be merged.
+        assert_eq!(action(&fleet.run()), "kept");
+        assert!(is_scheduled(&fleet).await);
+    }
+    let title = fleet.pull().await["title"].as_str().unwrap().to_owned();
+    assert!(title.contains("6.0.0"), "{title}");
+    pass_check(&fleet, BRANCH).await;
+    let messages = messages(&fleet).await;
+    assert!(messages[0].starts_with(&title), "{messages:#?}");
+    assert_eq!(fleet.forge.read("main", "app.yaml").await, tag_line("6.0.0"));
+}
+
+/// The base got two commits: that of Gitea, and our own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_at_once_cancels_the_auto_merge_before() {
+    let fleet = scheduled("once", &merging("when-ready", Some("squash"))).await;
+    let before = messages(&fleet).await.len();
+    fleet.write(&merging("immediately", Some("squash")), "5.0.3");
+    // The check is missing.
+    assert_eq!(action(&fleet.run_with(&[]).json()["automations"][0]), "kept");
+    assert!(!is_scheduled(&fleet).await);
+    pass_check(&fleet, BRANCH).await;
+    let after = messages(&fleet).await;
+    assert_eq!(after.len(), before + 1, "{after:#?}");
+}

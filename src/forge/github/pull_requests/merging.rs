@@ -91,6 +91,24 @@ impl<T: Transport> Github<T> {
         self.mutate(graphql::enqueue(&state.id, merge)).await
     }
 
+    /// Takes auto-merge back, unless there is none.
+    ///
+    /// A pull request in the merge queue stays there.
+    pub(super) async fn disable_auto_merge(&self, number: u64) -> Result<(), ForgeError> {
+        let state = self.merge_state(number, Cost::EssentialRead).await?;
+        if !state.has_auto_merge {
+            return Ok(());
+        }
+        let request = graphql::disable_auto_merge(&state.id);
+        let (host, operation) = (self.host.clone(), request.operation);
+        let response = self.graphql.send(request).await?;
+        if response.status != 200 {
+            return Err(self.refusal(operation, &response));
+        }
+        let (status, errors) = (response.status, graphql::errors(&response.body));
+        errors.map_or(Ok(()), |detail| Err(ForgeError::Refused { host, operation, status, detail }))
+    }
+
     pub(super) async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {
         let answer = self.query(graphql::merge_state(&self.repository, number, cost)).await?;
         match (MergeState::read(&answer.body), answer.missing()) {

@@ -296,6 +296,10 @@ impl<T: Transport> Forge for Github<T> {
             MergeTime::WhenReady => self.merge_when_ready(current.number, merge).await,
         }
     }
+
+    async fn cancel_merge(&self, current: &PullRequest) -> Result<(), ForgeError> {
+        self.disable_auto_merge(current.number).await
+    }
 }
 
 /// Returns the cost of a call that reads.

@@ -668,3 +668,29 @@ fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
         ]
     );
 }
+
+/// No auto-merge was ever cancelled.
+#[test]
+fn auto_merge_is_disabled_only_where_it_is_enabled() {
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let enabled = || (200, state(json!({"autoMergeRequest": {"enabledAt": "2026-01-01T00:00:00Z"}})));
+    let refused = || (200, json!({"errors": [{"message": "must have push access"}]}));
+    for (responses, is_sent, is_done) in [
+        (vec![(200, state(json!({})))], false, true),
+        (vec![enabled(), (200, json!({"data": {}}))], true, true),
+        (vec![enabled(), refused()], true, false),
+        (vec![enabled(), (401, json!({}))], true, false),
+    ] {
+        let api = recorded(responses);
+        assert_eq!(now(github(&api).cancel_merge(&current)).is_ok(), is_done);
+        let requests = api.requests.lock();
+        assert_eq!(requests.len(), if is_sent { 2 } else { 1 });
+        if let Some(request) = requests.get(1) {
+            let body = request.body.as_ref().unwrap();
+            assert!(body["query"].as_str().unwrap().contains("disablePullRequestAutoMerge"), "{body}");
+            assert_eq!(body["variables"]["input"], json!({"pullRequestId": "PR_1"}));
+        }
+    }
+}

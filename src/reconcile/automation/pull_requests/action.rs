@@ -2,12 +2,15 @@
 
 use std::time::Instant;
 
-use super::super::delivery::{Decision, PullRequestAction, TextError, without_parts};
+use tagboat_api::settings::MergeTime;
+
+use super::super::delivery::{Decision, OpenPullRequest, PullRequestAction, TextError, without_parts};
+use super::merges::AutoMergeFacts;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::refused_labels::RefusedLabels;
 use super::round::{Round, RoundMode, RoundWork};
 use crate::forge::{
-    Edited, Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState,
+    self, Edited, Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState,
 };
 use crate::git::BranchName;
 
@@ -51,11 +54,15 @@ impl<F: Forge> Round<'_, F> {
         done.reason = decision.reason.map(OutcomeReason::Decided);
         (done.number, done.refused_by) = (decision.number, decision.refused_by);
         let found = work.snapshot.found(base, branch);
-        let current = found.open.map(|open| PullRequest::clone(open));
+        let current = found.open.cloned();
         let refused = found.past.into_iter().flatten().find(|one| Some(one.number) == decision.number);
         if let (None, Some(refused)) = (&current, refused) {
             (done.url, done.title) = (refused.url.clone(), refused.title.clone());
         }
+        let current = match current {
+            Some(open) => Some(self.without_stale_merge(open, decision, work).await?),
+            None => None,
+        };
         let after = match (&decision.action, current) {
             (Open(new), _) if self.mode.is_dry_run() => {
                 let body = new.completed_body.as_ref().unwrap_or(&new.body);
@@ -70,6 +77,7 @@ impl<F: Forge> Round<'_, F> {
                     return Ok(Done::Found);
                 }
                 (done.refused, done.is_opened) = (opened.refused, true);
+                work.merges.set_without(after.number);
                 after
             }
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.mode.is_dry_run() => {
@@ -94,6 +102,38 @@ impl<F: Forge> Round<'_, F> {
             self.merge(after, merge, &mut done, work).await?;
         }
         Ok(Done::Outcome(Box::new(done)))
+    }
+
+    /// Cancels the auto-merge of a pull request unless it is wanted as it is.
+    ///
+    /// One in a merge queue is left there.
+    async fn without_stale_merge(
+        &self,
+        open: OpenPullRequest,
+        decision: &Decision,
+        work: &mut RoundWork,
+    ) -> Result<PullRequest, ForgeError> {
+        use PullRequestAction::{Edit, Refresh};
+        let is_of_ours =
+            self.sharers(&open).orders.iter().any(|order| order.settings.merge == MergeTime::WhenReady);
+        let facts = AutoMergeFacts {
+            number: open.number,
+            shown: self.forge.tells_auto_merge().then_some(open.has_auto_merge),
+            wanted: decision.merge.as_ref(),
+            has_changes: matches!(decision.action, Edit(_) | Refresh(_)),
+            is_of_ours,
+        };
+        let current = PullRequest::clone(&open);
+        if self.mode.is_dry_run() || current.is_in_merge_queue || !work.merges.is_to_cancel(&facts) {
+            return Ok(current);
+        }
+        self.forge.cancel_merge(&current).await?;
+        work.merges.set_without(current.number);
+        let after = PullRequest { has_auto_merge: false, ..current };
+        if open.has_auto_merge {
+            work.snapshot.put(after.clone(), Instant::now());
+        }
+        Ok(after)
     }
 
     /// Changes a pull request; returns none if nothing is left to change.
@@ -133,6 +173,9 @@ impl<F: Forge> Round<'_, F> {
         done: &mut PullRequestOutcome,
         work: &mut RoundWork,
     ) -> Result<(), BranchError> {
+        if current.has_auto_merge && merge.time == forge::MergeTime::WhenReady {
+            return Ok(());
+        }
         let number = current.number;
         let known = work.merges.answer(number, merge, Instant::now());
         let orders = self.wanted(&done.base, &done.branch).orders;
@@ -143,6 +186,7 @@ impl<F: Forge> Round<'_, F> {
                 refusal
             }
             None => {
+                work.merges.begin(number, merge);
                 let answer = self.forge.merge(&current, merge).await?;
                 let is_soon = work.merges.add(number, merge.clone(), answer.clone(), Instant::now());
                 work.outcome.has_early_merge |= is_soon;

@@ -36,7 +36,13 @@ pub(super) struct TestForge {
     pub(super) labels_kept: Mutex<Vec<u64>>,
     /// True if a person closes each before it is edited.
     pub(super) is_closed_meanwhile: bool,
-    /// The edits and merges, by name.
+    /// The answers to merges, the last one first; then each is merged.
+    pub(super) answers: Mutex<Vec<MergeAnswer>>,
+    /// True if no pull request says whether it has an auto-merge.
+    pub(super) hides_auto_merge: bool,
+    /// True if the next cancellation of an auto-merge fails.
+    pub(super) is_cancel_failing: Mutex<bool>,
+    /// The edits, merges and cancellations, by name.
     pub(super) changes: Mutex<Vec<&'static str>>,
     /// The numbers of those that were closed.
     pub(super) closed: Mutex<Vec<u64>>,
@@ -145,6 +151,18 @@ impl Forge for TestForge {
 
     async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
         self.changes.lock().push("merge");
-        Ok(MergeAnswer::Merged)
+        Ok(self.answers.lock().pop().unwrap_or(MergeAnswer::Merged))
+    }
+
+    fn tells_auto_merge(&self) -> bool {
+        !self.hides_auto_merge
+    }
+
+    async fn cancel_merge(&self, _: &PullRequest) -> Result<(), ForgeError> {
+        self.changes.lock().push("cancel");
+        if std::mem::take(&mut *self.is_cancel_failing.lock()) {
+            return Err(ForgeError::Unavailable { host: String::new(), detail: String::new() });
+        }
+        Ok(())
     }
 }

@@ -32,6 +32,13 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                     Some(_) => answer(200, &json!({"createdDate": 1, "fromHash": hub.tip(&pull)})),
                     None => failure(404, "no auto-merge was asked for"),
                 },
+                ("DELETE", ["auto-merge"]) => match pull.scheduled {
+                    Some(_) => {
+                        hub.change(pull.number, |pull| pull.scheduled = None);
+                        answer(204, &json!(null))
+                    }
+                    None => failure(404, "no auto-merge was asked for"),
+                },
                 ("PUT", []) => edit(hub, call, &pull),
                 ("POST", ["decline" | "merge"]) if !is_current => out_of_date(),
                 ("POST", ["decline"]) => {

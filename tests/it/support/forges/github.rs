@@ -153,6 +153,11 @@ fn graphql(hub: &Hub, call: &Call) -> Reply {
             hub.enqueue(number);
             return answer(200, &json!({"data": {"enqueuePullRequest": {"mergeQueueEntry": {"id": "MQE"}}}}));
         }
+        if query.contains("disablePullRequestAutoMerge") {
+            hub.change(number, |pull| pull.scheduled = None);
+            let done = json!({"disablePullRequestAutoMerge": {"pullRequest": {"id": "PR"}}});
+            return answer(200, &json!({ "data": done }));
+        }
         if !hub.is_check_missing() && hub.queue().is_none() {
             return refused("Pull request Pull request is in clean status");
         }

@@ -34,6 +34,13 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                     ("GET", []) => answer(200, &document(hub, &pull)),
                     ("PUT", []) => edit(hub, call, &pull),
                     ("PUT", ["merge"]) => merge(hub, call, &pull),
+                    ("POST", ["cancel_merge_when_pipeline_succeeds"]) => match pull.scheduled {
+                        Some(_) => {
+                            let waiting = hub.change(pull.number, |pull| pull.scheduled = None);
+                            answer(201, &document(hub, &waiting))
+                        }
+                        None => answer(406, &json!({"message": "406 Not Acceptable"})),
+                    },
                     ("GET", ["approvals"]) => answer(200, &json!({"approvals_required": 0})),
                     _ => not_found(),
                 }

@@ -292,7 +292,7 @@ impl WantedPullRequest<'_> {
         // A person may have made it a draft.
         let is_shared_with_unknown = memory.is_some_and(|memory| !memory.owners.is_subset(self.known));
         // Nor is it merged while an automation is unknown, which may want more caution.
-        let may_merge = !open.is_draft && !open.has_auto_merge && !is_shared_with_unknown;
+        let may_merge = !open.is_draft && !is_shared_with_unknown;
         let merge = if may_merge { self.merge(tip) } else { None };
         Ok(Decision { merge, hides_refresh: !is_told, ..Decision::of(action, Some(open.number)) })
     }

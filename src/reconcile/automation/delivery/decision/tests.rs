@@ -616,7 +616,7 @@ fn a_merge_is_bound_to_the_commit_of_the_branch() {
         (WhenReady, current(true), None, "opened merge WhenReady"),
         (WhenReady, current(false), open(), "kept #7 merge WhenReady"),
         (WhenReady, current(true), open(), "refreshed #7 merge WhenReady"),
-        (WhenReady, current(false), scheduled, "kept #7"),
+        (WhenReady, current(false), scheduled, "kept #7 merge WhenReady"),
         (WhenReady, current(false), queued, "left in-merge-queue #7"),
         (WhenReady, current(false), draft.clone(), "kept #7"),
         (WhenReady, BranchState::Left(EditedByOthers), open(), "left edited-by-others #7"),

@@ -223,3 +223,67 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         assert_eq!(one.reason, None);
     }
 }
+
+/// No auto-merge was ever cancelled.
+#[tokio::test]
+async fn an_auto_merge_is_cancelled_once_when_it_is_not_wanted_any_more() {
+    use MergeTime::{ByHand, Immediately, WhenReady};
+    let (order, [told, _]) = kept();
+    let forge = TestForge { hides_auto_merge: true, ..TestForge::with([told]) };
+    *forge.answers.lock() = vec![MergeAnswer::Scheduled, MergeAnswer::Scheduled];
+    let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
+    let (mut snapshot, mut merges) = (Snapshot::default(), AskedMerges::default());
+    for (name, merge, mode, is_failing, expected) in [
+        ("it is asked for", WhenReady, RoundMode::Single, false, &["merge"][..]),
+        ("it stays", WhenReady, RoundMode::Single, false, &[]),
+        ("a dry run", ByHand, RoundMode::DryRun, false, &[]),
+        ("the forge fails", ByHand, RoundMode::Single, true, &["cancel"]),
+        ("by hand", ByHand, RoundMode::Single, false, &["cancel"]),
+        ("at rest", ByHand, RoundMode::Single, false, &[]),
+        ("it is asked for again", WhenReady, RoundMode::Single, false, &["merge"]),
+        ("at once", Immediately, RoundMode::Single, false, &["cancel", "merge"]),
+    ] {
+        forge.changes.lock().clear();
+        *forge.is_cancel_failing.lock() = is_failing;
+        let mut order = order.clone();
+        order.settings.merge = merge;
+        let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+        let round = Round { mode, ..plain_round(&forge, &pool, &orders, &handled) };
+        let mut work = RoundWork { snapshot, merges, ..RoundWork::default() };
+        round.ask(&mut work).await;
+        round.act(&mut work).await;
+        assert_eq!(*forge.changes.lock(), expected, "{name}");
+        assert_eq!(work.outcome.has_failed(), is_failing, "{name}");
+        (snapshot, merges) = (work.snapshot, work.merges);
+    }
+}
+
+/// One that the forge shows was left, also before a merge at once.
+#[tokio::test]
+async fn an_auto_merge_that_the_forge_shows_is_cancelled_only_if_it_may_be_ours() {
+    use MergeTime::{ByHand, Immediately, WhenReady};
+    let (order, [told, _]) = kept();
+    let stranger = ObjectName { namespace: "shop".to_owned(), name: "other".to_owned() };
+    let owners = [OwnerHash::of(&stranger, None)].into();
+    let of_others = Memory { owners, ..Memory::of_body(&told.body).unwrap() };
+    let of_others = PullRequest { body: of_others.to_string(), ..told.clone() };
+    let edited =
+        || BranchAction::Left(LeftReason::EditedByOthers { commit: "2".repeat(40).parse().unwrap() });
+    for (name, own, merge, action, has_auto_merge, expected) in [
+        ("wanted", &told, WhenReady, BranchAction::Kept, true, &[][..]),
+        ("commits of people", &told, WhenReady, edited(), true, &["cancel"]),
+        ("commits of people, and none is there", &told, WhenReady, edited(), false, &[]),
+        ("by hand", &told, ByHand, BranchAction::Kept, true, &[]),
+        ("at once", &told, Immediately, BranchAction::Kept, true, &["cancel", "merge"]),
+        ("the pull request is of others", &of_others, WhenReady, edited(), true, &[]),
+    ] {
+        let listed = PullRequest { has_auto_merge, ..own.clone() };
+        let forge = TestForge::with([listed]);
+        let mut order = order.clone();
+        order.settings.merge = merge;
+        order.delivered.branches[0].action = action;
+        let done = round_of(&forge, vec![order], &mut Snapshot::default(), false).await;
+        assert!(!done.has_failed(), "{name}");
+        assert_eq!(*forge.changes.lock(), expected, "{name}");
+    }
+}

@@ -17,13 +17,14 @@ use std::time::{Duration, Instant};
 use tagboat_api::settings::{MergeTime, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
+use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::round::{Round, RoundMode, RoundOutcome, RoundWork};
 use super::snapshot::Snapshot;
 use super::test_forge::{TestForge, open};
-use crate::forge::{ForgeError, PullRequest, PullRequestState, SeparateParts};
+use crate::forge::{ForgeError, MergeAnswer, PullRequest, PullRequestState, SeparateParts};
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::message::MessageData;
 use crate::reconcile::automation::delivered::{Delivered, ForgeProgress};
