@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
-use super::exchange::{ApiRequest, Method, Transport};
+use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
@@ -292,6 +292,8 @@ impl<T: Transport> Forge for Gitlab<T> {
         match response.status {
             // It has ended, or has no auto-merge.
             200..=299 | 405 | 406 => Ok(()),
+            // GitLab has this status for a login that may not merge into the branch.
+            401 => Err(self.client.failure(OPERATION, &ApiResponse { status: 403, ..response })),
             _ => Err(self.client.failure(OPERATION, &response)),
         }
     }

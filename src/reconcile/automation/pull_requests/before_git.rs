@@ -82,11 +82,13 @@ impl SharedQueue {
         LookUp { base, branches, .. }: &LookUp<'_>,
     ) -> Result<(), ForgeError> {
         let Some(_turn) = self.turn(key).await else { return Ok(()) };
-        let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
+        let Some((_, snapshot)) = self.access(key) else { return Ok(()) };
         if !snapshot.may_close_one(base, branches) {
             return Ok(());
         }
         tokio::time::sleep(CLOSING_TIME).await;
+        // Another automation has perhaps searched meanwhile.
+        let Some((_, mut snapshot)) = self.access(key) else { return Ok(()) };
         let heads = snapshot.open_heads().chain(*branches).cloned().collect();
         let listed = snapshot.list(forge, &heads, true).await.map(|()| snapshot);
         self.take_list(key, listed)
