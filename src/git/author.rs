@@ -17,10 +17,10 @@ impl Author {
         Self { name: clean(name), email: clean(email) }
     }
 
-    /// Returns true for the name and address of a person in a commit.
+    /// Returns true if a commit of this author is read with a name and an address.
     ///
-    /// A reader of commits leaves blanks and some punctuation at the ends out.
-    pub fn is(&self, (name, email): (&[u8], &[u8])) -> bool {
+    /// libgit2 leaves blanks and some punctuation at the ends out as it reads a commit, so plain equality does not suffice.
+    pub fn is_read_as(&self, (name, email): (&[u8], &[u8])) -> bool {
         trimmed(self.name.as_bytes()) == trimmed(name) && trimmed(self.email.as_bytes()) == trimmed(email)
     }
 
@@ -78,7 +78,7 @@ mod tests {
             let commit = repository.odb().unwrap().write(git2::ObjectType::Commit, text.as_bytes()).unwrap();
             let commit = repository.find_commit(commit).unwrap();
             let read = commit.author();
-            let is = |other: &Author| other.is((read.name_bytes(), read.email_bytes()));
+            let is = |other: &Author| other.is_read_as((read.name_bytes(), read.email_bytes()));
             assert!(is(&author), "{author:?}");
             let others = ["U", "T V"].map(|name| Author::new(name, email));
             assert!(!others.iter().any(is), "{at} {author:?}");

@@ -187,8 +187,8 @@ impl ReconcileError for BundleError {
 ///
 /// # Errors
 ///
-/// If the template is none, renders to the base, or to several branches where only one can be pushed. Without a template, if the
-/// push branch has the full name of a reference.
+/// If the template is none, renders to the base, or to several branches where only one can be pushed; or if there is no
+/// template, and the push branch has the full name of a reference.
 pub fn bundles(request: &BundleRequest<'_>) -> Result<Bundles, BundleError> {
     let Some(template) = request.template else {
         return Ok(Bundles { branches: of_one_branch(request)?, invalid: Vec::new() });

@@ -30,7 +30,7 @@ impl OwnershipScope {
     pub fn has_people(&self, people: CommitPeople<'_>) -> bool {
         let author = (people.author_name, people.author_email);
         let committer = (people.committer_name, people.committer_email);
-        self.people.iter().any(|(first, second)| first.is(author) && second.is(committer))
+        self.people.iter().any(|(first, second)| first.is_read_as(author) && second.is_read_as(committer))
     }
 
     /// Returns true if a file has changed in values of own markers only.

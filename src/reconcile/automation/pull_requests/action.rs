@@ -113,7 +113,7 @@ impl<F: Forge> Round<'_, F> {
         decision: &Decision,
         work: &mut RoundWork,
     ) -> Result<PullRequest, ForgeError> {
-        use PullRequestAction::{Edit, Keep, Refresh};
+        use PullRequestAction::{Edit, Refresh};
         let is_of_ours =
             self.sharers(&open).orders.iter().any(|order| order.settings.merge == MergeTime::WhenReady);
         let facts = AutoMergeFacts {
@@ -124,13 +124,9 @@ impl<F: Forge> Round<'_, F> {
             is_of_ours,
         };
         let current = PullRequest::clone(&open);
-        // A merge that is put off until the refresh is reported is judged afterwards.
-        let is_put_off = decision.hides_refresh
-            && decision.merge.is_none()
-            && matches!(decision.action, Keep | Refresh(None))
-            && matches!(self.mode, RoundMode::Repeated { .. });
+        // A merge that is put off is judged by the round after the report.
         if self.mode.is_dry_run()
-            || is_put_off
+            || self.is_put_off(decision)
             || current.is_in_merge_queue
             || !work.merges.is_to_cancel(&facts)
         {

@@ -66,6 +66,15 @@ impl<F: Forge> Round<'_, F> {
         Decision { action, merge: None, ..decision }
     }
 
+    /// Returns true for a decision whose text and merge [`Self::after_report`] has put off.
+    pub(super) fn is_put_off(&self, decision: &Decision) -> bool {
+        use PullRequestAction::{Keep, Refresh};
+        decision.hides_refresh
+            && decision.merge.is_none()
+            && matches!(decision.action, Keep | Refresh(None))
+            && matches!(self.mode, RoundMode::Repeated { .. })
+    }
+
     /// Returns true once all automations have reported a pull request and its last action.
     ///
     /// Until then nothing is done that would hide this action from the next process.

@@ -398,8 +398,8 @@ impl OtherBranch<'_> {
 
 /// Decides on a pull request whose branch no automation renders any more.
 ///
-/// It is closed if open pull requests of other branches have the images of its policies, or if none of its policies has anything left to
-/// change.
+/// It is closed if open pull requests of other branches have the images of its policies, or if none of its policies has
+/// anything left to change.
 ///
 /// # Errors
 ///
